@@ -1,0 +1,1 @@
+"""Commands: parsing, progress bars, exit codes; no logic."""

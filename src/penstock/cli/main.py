@@ -1,0 +1,72 @@
+"""The `penstock` command: finds the subcommand, turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+import penstock
+from penstock.cli import trace
+from penstock.core.errors import PenstockError
+
+INTERRUPTED = 130
+COMMANDS = (trace,)
+
+ABOUT = """\
+Capacity planning and autoscaling for Spark Structured Streaming.
+
+  penstock trace access.log -o rates.parquet     a raw log becomes a rate series (a Spark job)
+  penstock replay rates.parquet                  what would each policy have cost, and missed?
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (try {self.prog} --help)\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    form = argparse.RawDescriptionHelpFormatter
+    top = Parser(prog="penstock", description=ABOUT, formatter_class=form)
+    top.add_argument("--version", action="version", version=f"penstock {penstock.__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    for command in COMMANDS:
+        command.add(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except PenstockError as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("penstock: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # `penstock … | head`: the reader has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"penstock: {error.strerror or error}{where}", file=sys.stderr)
+        return PenstockError.exit_code
+
+
+def run() -> NoReturn:
+    """The console script. SIGTERM ends a command as Ctrl-C does, so that it cleans up."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    sys.exit(main())
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

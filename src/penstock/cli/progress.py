@@ -1,0 +1,20 @@
+"""Progress bars on stderr; silent when nobody watches."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+@contextlib.contextmanager
+def bar(what: str, total: float | None = None) -> Iterator[Callable[[float], None]]:
+    """A bar that is told how much is done so far: `with bar("replaying", 1000) as done: done(17)`."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.update(task, completed=done)

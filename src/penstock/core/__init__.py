@@ -1,0 +1,1 @@
+"""What the parts say to each other. Standard library only."""

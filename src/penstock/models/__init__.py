@@ -1,0 +1,1 @@
+"""How the world behaves: models fitted from data, frozen once fitted."""

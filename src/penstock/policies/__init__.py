@@ -1,0 +1,1 @@
+"""One file per paper, one per peer; guards around them."""

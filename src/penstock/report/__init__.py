@@ -1,0 +1,1 @@
+"""Journals in, tables and one page out."""

@@ -1,0 +1,1 @@
+"""A plant that is computed."""

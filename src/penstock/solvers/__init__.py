@@ -1,0 +1,1 @@
+"""How to choose: optimisation that knows nothing of streams."""
