@@ -1,0 +1,115 @@
+"""What good means: the objective, the price, the limits."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from penstock.core.allocation import Allocation
+from penstock.core.errors import BadInput
+from penstock.core.observation import Observation
+from penstock.core.units import SECONDS, duration_s, show_duration
+
+BILLING_S = {"second": 1.0, "minute": 60.0, "hour": 3600.0}
+# A capacity is a sum of floats; without this margin a worker too few would be blamed for a rounding.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Either `rate` (what arrives is at most what could be done), or a bound on the oldest event's latency.
+
+    >>> Objective.parse("latency<=120s")
+    Objective(latency_s=120.0)
+    >>> str(Objective.parse("rate"))
+    'rate'
+    """
+
+    latency_s: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Objective:
+        squeezed = re.sub(r"\s+", "", text)
+        if squeezed in ("rate", "rate<=capacity"):
+            return cls()
+        name, relation, bound = squeezed.partition("<=")
+        if name != "latency" or not relation:
+            raise BadInput(f"objective '{text}' is not one: write latency<=120s, or rate (arrivals <= capacity)")
+        seconds = duration_s(bound, "the bound of the objective")
+        if seconds <= 0:
+            raise BadInput(f"objective '{text}': a latency bound must be above 0")
+        return cls(seconds)
+
+    def missed(self, seen: Observation, arrived: float) -> bool:
+        """Does the interval miss it? `arrived` is what came within the interval."""
+        if self.latency_s is None:
+            return arrived > seen.capacity * seen.span_s * (1 + ROUNDING)
+        return seen.latency_s > self.latency_s * (1 + ROUNDING)
+
+    def __str__(self) -> str:
+        return "rate" if self.latency_s is None else f"latency<={show_duration(self.latency_s).replace(' ', '')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a worker costs, and in which units its time is billed: each started unit in full.
+
+    >>> Price(0.60, "hour").of(3601.0), Price(0.60, "minute").of(61.0)
+    (1.2, 0.02)
+    """
+
+    per_hour: float = 0.10
+    billing: str = "second"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.per_hour < math.inf:
+            raise BadInput(f"a price of {self.per_hour} per hour is not a price: give a number such as 0.10")
+        if self.billing not in BILLING_S:
+            raise BadInput(f"billing '{self.billing}' is not known: write {', '.join(BILLING_S)}")
+
+    @classmethod
+    def parse(cls, text: str, billing: str = "second") -> Price:
+        amount, slash, unit = (part.strip() for part in text.lstrip("$").partition("/"))
+        try:
+            value = float(amount)
+        except ValueError:
+            value = math.nan
+        if not slash or unit not in SECONDS or not value >= 0:
+            raise BadInput(f"price '{text}' is not one: write an amount per time, such as 0.10/h")
+        return cls(value * 3600.0 / SECONDS[unit], billing)
+
+    def of(self, paid_s: float) -> float:
+        """The price of one worker for some time."""
+        unit = BILLING_S[self.billing]
+        return math.ceil(paid_s / unit - ROUNDING) * unit * self.per_hour / 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How few and how many workers there may be."""
+
+    workers_min: int
+    workers_max: int
+
+    def __post_init__(self) -> None:
+        if self.workers_min < 0 or self.workers_max < 1:
+            raise BadInput(f"limits of {self.workers_min} … {self.workers_max} workers: at least 0 … 1 are needed")
+        if self.workers_min > self.workers_max:
+            raise BadInput(f"the least number of workers ({self.workers_min}) is above the most ({self.workers_max})")
+
+    def clamp(self, workers: int) -> int:
+        return min(max(workers, self.workers_min), self.workers_max)
+
+    def cut(self, target: Allocation) -> Allocation:
+        """A plain worker count within the limits; a placement that does not fit is refused."""
+        allowed = self.clamp(len(target.workers))
+        if allowed == len(target.workers):
+            return target
+        if target.instances:
+            # Cutting workers out of a placement would leave operators without a home.
+            raise BadInput(f"a placement on {len(target.workers)} workers does not fit the limits ({self})")
+        return target.resized(allowed)
+
+    def __str__(self) -> str:
+        return f"{self.workers_min} … {self.workers_max} workers"
