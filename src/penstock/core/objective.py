@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from penstock.core.allocation import Allocation
 from penstock.core.errors import BadInput
 from penstock.core.observation import Observation
-from penstock.core.units import SECONDS, duration_s, show_duration
+from penstock.core.units import SECONDS, duration_s
 
 BILLING_S = {"second": 1.0, "minute": 60.0, "hour": 3600.0}
 # A capacity is a sum of floats; without this margin a worker too few would be blamed for a rounding.
@@ -48,7 +48,7 @@ class Objective:
         return seen.latency_s > self.latency_s * (1 + ROUNDING)
 
     def __str__(self) -> str:
-        return "rate" if self.latency_s is None else f"latency<={show_duration(self.latency_s).replace(' ', '')}"
+        return "rate" if self.latency_s is None else f"latency<={self.latency_s:g}s"
 
 
 @dataclass(frozen=True, slots=True)

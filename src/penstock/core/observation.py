@@ -122,7 +122,7 @@ class Observation:
     """What exists."""
     target: Allocation
     """What was asked for last; a start takes time, so these differ."""
-    workers: WorkerTable = NO_WORKERS
+    workers: WorkerTable = field(default_factory=lambda: NO_WORKERS)
     """The workers that run."""
     operators: Mapping[str, OperatorStats] = field(default_factory=dict)
     paths: Mapping[str, Responses] = field(default_factory=dict)

