@@ -25,6 +25,7 @@ WHOLE_EVERY = 1000
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 # What is a plain number of an observation, in the order of a line.
 _PLAIN = Observation.__slots__[: Observation.__slots__.index("running")]
+_RESULTS = (("delivered", "processed"), ("deliverable", "arrived"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,10 @@ class JournalWriter:
     def _fields(self, step: Step) -> dict[str, Any]:
         seen, decision = step.seen, step.decision
         fields: dict[str, Any] = {name: getattr(seen, name) for name in _PLAIN}
+        # Most jobs put out one result an event: then these two say nothing new.
+        for results, events in _RESULTS:
+            if fields[results] == fields[events]:
+                del fields[results]
         fields["running"] = self._allocation(seen.running)
         fields["asked"] = self._allocation(seen.target)
         fields["target"] = self._allocation(step.target)
@@ -191,8 +196,11 @@ def _step(state: dict[str, Any], allocations: dict[str, Allocation]) -> Step:
         group, space, name = key.partition(" ")
         if space and value is not None:
             grouped[group][name] = value
+    plain = {name: state.get(name) for name in _PLAIN}
+    for results, events in _RESULTS:
+        plain[results] = plain[events] if plain[results] is None else plain[results]
     seen = Observation(
-        **{name: state[name] for name in _PLAIN},
+        **plain,
         running=running,
         target=asked,
         workers=WorkerTable(tuple(worker.name for worker in running.workers), grouped["worker"]),

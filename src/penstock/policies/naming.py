@@ -1,0 +1,158 @@
+"""Policies by name: `threshold`, `static:workers=8`, `mine.py:Mine:spare=0.2`; guards are parameters of any."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import traceback
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from penstock.core.errors import BadInput, PenstockError, unknown
+from penstock.core.job import Job
+from penstock.core.loop import Decision, Policy
+from penstock.core.observation import Observation
+from penstock.core.units import duration_s
+from penstock.policies.clairvoyant import Clairvoyant
+from penstock.policies.guards import GUARDS, Guards
+from penstock.policies.static import Static, StaticAverage, StaticPeak
+from penstock.policies.threshold import Threshold
+
+POLICIES: Mapping[str, type] = {
+    "static": Static,
+    "static-peak": StaticPeak,
+    "static-average": StaticAverage,
+    "threshold": Threshold,
+    "clairvoyant": Clairvoyant,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A policy that can be built for any job.
+
+    >>> Named.parse("threshold:upper=0.7,cooldown_s=5m").parameters
+    {'upper': 0.7, 'cooldown_s': 300.0}
+    """
+
+    name: str
+    maker: type = field(repr=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Named:
+        first, _, rest = text.partition(":")
+        if first.endswith(".py"):
+            class_name, _, rest = rest.partition(":")
+            maker = _class_in_file(Path(first), class_name)
+        elif first in POLICIES:
+            maker = POLICIES[first]
+        else:
+            raise unknown("policy", first, POLICIES)
+        return cls(text, maker, _parameters(text, rest, parameters_of(maker)))
+
+    def build(self, job: Job) -> Policy:
+        """The policy with its guards around it."""
+        own = {key: value for key, value in self.parameters.items() if key not in GUARDS}
+        guards = Guards(**{key: value for key, value in self.parameters.items() if key in GUARDS})
+        for name, parameter in parameters_of(self.maker).items():
+            if parameter.default is parameter.empty and name not in own:
+                raise BadInput(f"policy {self.name} needs {name}: write {self.name}:{name}=…")
+        policy: Policy = _explained(self.name, lambda: self.maker(job, **own))
+        for needed in ("decide", "needs", "memory_s"):
+            if not hasattr(policy, needed):
+                raise BadInput(f"policy {self.name} has no '{needed}': a policy has decide(seen), needs and memory_s")
+        return guards.around(policy if self.maker in POLICIES.values() else _Watched(policy, self.name))
+
+
+class _Watched:
+    """A user's policy: what it raises becomes one line that says where."""
+
+    def __init__(self, policy: Policy, name: str) -> None:
+        self._policy, self._name = policy, name
+        self.needs, self.memory_s = policy.needs, policy.memory_s
+
+    def decide(self, seen: Observation) -> Decision:
+        decision = _explained(f"{self._name} at {seen.time_s:g} s", lambda: self._policy.decide(seen))
+        if not isinstance(decision, Decision):
+            raise BadInput(f"policy {self._name} decided {decision!r}: decide(seen) must return a Decision")
+        return decision
+
+
+def parameters_of(maker: type) -> dict[str, inspect.Parameter]:
+    """What may be set, beyond the job."""
+    return dict(list(inspect.signature(maker).parameters.items())[1:])
+
+
+def _explained(name: str, make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except PenstockError:
+        raise
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}, line {frame.lineno}"
+        raise BadInput(f"policy {name} failed: {type(error).__name__}: {error} ({where})") from error
+
+
+def _parameters(text: str, rest: str, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not value:
+            raise BadInput(f"policy {text}: '{part}' should be key=value")
+        if key not in known and key not in GUARDS:
+            raise unknown(f"parameter of policy {text}", key, [*known, *GUARDS])
+        found[key] = _value(text, key, value)
+        kind = known[key].annotation if key in known else "float"
+        _check(text, key, found[key], kind)
+    return found
+
+
+def _value(text: str, key: str, value: str) -> Any:
+    if value in ("true", "false"):
+        return value == "true"
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return duration_s(value, f"policy {text}: {key}") if key.endswith("_s") else value
+
+
+def _check(text: str, key: str, value: Any, kind: Any) -> None:
+    name = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
+    fits = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}.get(name)
+    if fits and (not isinstance(value, fits) or (isinstance(value, bool) and name != "bool")):
+        wanted = {"int": "a whole number", "float": "a number", "bool": "true or false"}.get(name, "text")
+        raise BadInput(f"policy {text}: {key} must be {wanted}, not '{value}'")
+
+
+def _class_in_file(path: Path, class_name: str) -> type:
+    if not path.is_file():
+        raise BadInput(f"no such policy file: {path}")
+    if not class_name:
+        raise BadInput(f"policy {path}: name the class in it, as in {path}:Mine")
+    module = _module(path)
+    found = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        classes = [name for name, value in vars(module).items() if isinstance(value, type)]
+        raise unknown(f"class in {path}", class_name, classes)
+    return typing.cast(type, found)
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"penstock_user_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise BadInput(f"{path} cannot be loaded as Python")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        line = getattr(error, "lineno", None) or traceback.extract_tb(error.__traceback__)[-1].lineno
+        raise BadInput(f"{path} cannot be loaded: {type(error).__name__}: {error} (line {line})") from error
+    return module

@@ -1,0 +1,66 @@
+"""What a simulated plant's meters show: the truth, with noise where the scenario asks for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.core.observation import WorkerTable
+from penstock.sim.fleet import Fleet
+from penstock.sim.noise import Noise
+
+if TYPE_CHECKING:
+    from penstock.sim.scenario import Scenario
+
+# What the JVM and Spark hold before any state: a quarter of an executor of 4 GB.
+BASE_MEMORY = 0.25
+
+
+class Gauges:
+    """Noisy CPU, memory and rates. Rounded as a meter would: what a policy sees is what the journal keeps."""
+
+    def __init__(self, scenario: Scenario, rng: np.random.Generator) -> None:
+        self._noise = noise = scenario.noise
+        self._memory_mb, self._state_mb = scenario.worker.memory_mb, scenario.dataflow.state_mb
+        wide = scenario.limits.workers_max
+        self._cpu, self._memory, self._rate = (
+            Noise.fading(columns, scenario.tick_s, noise.correlation_s, rng) if size else None
+            for size, columns in ((noise.cpu, wide), (noise.memory, wide), (noise.rate, 1))
+        )
+
+    def rate(self, rate: float) -> float:
+        if self._rate is None:
+            return round(rate, 3)
+        return round(max(0.0, rate * (1.0 + self._noise.rate * float(self._rate.row()[0]))), 3)
+
+    def workers(self, fleet: Fleet, load: float, throughput: float) -> WorkerTable:
+        count = len(fleet.speeds)
+        memory_mb = BASE_MEMORY * self._memory_mb + self._state_mb / max(1, count)
+        speeds: float | tuple[float, ...] = fleet.speeds
+        input_rate: float | list[float] = round(throughput / max(1, count), 3)
+        if fleet.alike:
+            speeds = fleet.speeds[0] if fleet.speeds else 1.0
+        else:
+            pace = throughput / (sum(fleet.speeds) or 1.0)
+            input_rate = [round(pace * speed, 3) for speed in fleet.speeds]
+        columns = {
+            "cpu": self._cpu_column(load, count),
+            "memory_mb": self._memory_column(memory_mb, count),
+            "speed": speeds,
+            "input_rate": input_rate,
+            "paid_since_s": fleet.paid_since_s,
+        }
+        return WorkerTable(fleet.names, columns)
+
+    def _cpu_column(self, load: float, count: int) -> float | list[float]:
+        if self._cpu is None:
+            return round(min(1.0, load), 4)
+        noisy = self._cpu.row()[:count] * self._noise.cpu + load
+        return list(np.minimum(np.maximum(noisy, 0.0), 1.0).round(3).tolist())
+
+    def _memory_column(self, memory_mb: float, count: int) -> float | list[float]:
+        if self._memory is None:
+            return round(memory_mb, 1)
+        noisy = memory_mb * (1.0 + self._noise.memory * self._memory.row()[:count])
+        return list(np.minimum(np.maximum(noisy, 0.0), self._memory_mb).round().astype(int).tolist())

@@ -1,0 +1,91 @@
+"""A frozen description of a world to replay: the load, the workers, the job, what good means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from penstock.core.dataflow import Dataflow, Operator
+from penstock.core.errors import BadInput
+from penstock.core.job import CapacityModel, Job, Oracle, WorkerKind
+from penstock.core.objective import Limits, Objective, Price
+from penstock.models.capacity import Linear
+from penstock.sim.engines import Continuous, MicroBatches
+from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, WorkerSpec, between
+from penstock.sim.workloads import Constant, Load, make_load
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """All that a simulated plant needs. Two plants made of one scenario behave alike, to the last digit."""
+
+    name: str
+    load: Load
+    dataflow: Dataflow
+    capacity: CapacityModel
+    limits: Limits
+    objective: Objective = Objective(latency_s=120.0)
+    price: Price = Price()
+    worker: WorkerSpec = WorkerSpec()
+    noise: NoiseSpec = NoiseSpec()
+    pause: PauseSpec = PauseSpec()
+    batch: BatchSpec | None = None
+    workers_at_start: int | None = None
+    """Without it: what the first interval needs."""
+    seed: int = 0
+    assumed: dict[str, str] = field(default_factory=dict, compare=False)
+    """What nobody gave and was derived: said in every output."""
+
+    def __post_init__(self) -> None:
+        if not len(self.load.arrivals):
+            raise BadInput(f"{self.name} has no intervals: there is nothing to replay")
+        if self.workers_at_start is not None:
+            low, high = self.limits.workers_min, self.limits.workers_max
+            between("workers_at_start", self.workers_at_start, low, high)
+
+    @classmethod
+    def constant(cls, rate: float, capacity_per_worker: float, workers_at_start: int | None = None) -> Scenario:
+        """An hour of a constant rate, for a first try."""
+        load = make_load((Constant(rate),), 3600.0, 60.0, seed=0)
+        flow = Dataflow((Operator("job", 1.0 / capacity_per_worker),))
+        limits = Limits(1, 64)
+        return cls("constant", load, flow, Linear(capacity_per_worker), limits, workers_at_start=workers_at_start)
+
+    @property
+    def tick_s(self) -> float:
+        return self.load.tick_s
+
+    @property
+    def trigger_s(self) -> float | None:
+        return self.batch.trigger_s if self.batch else None
+
+    @property
+    def first_workers(self) -> int:
+        if self.workers_at_start is not None:
+            return self.workers_at_start
+        first_rate = float(self.load.arrivals[0]) / self.tick_s
+        return self._job(1).workers_for(first_rate)
+
+    def job(self) -> Job:
+        """What a policy is told."""
+        return self._job(self.first_workers)
+
+    def engine(self) -> Continuous | MicroBatches:
+        if self.batch is not None:
+            return MicroBatches(self.capacity, self.batch)
+        return Continuous(self.capacity, self.dataflow.demand_s)
+
+    def _job(self, workers_at_start: int) -> Job:
+        return Job(
+            name=self.name,
+            dataflow=self.dataflow,
+            capacity=self.capacity,
+            limits=self.limits,
+            tick_s=self.tick_s,
+            kinds=(WorkerKind("worker", self.worker.cores, self.worker.memory_mb),),
+            objective=self.objective,
+            price=self.price,
+            trigger_s=self.trigger_s,
+            start_s=self.worker.start_range_s[0],
+            workers_at_start=workers_at_start,
+            oracle=Oracle(self.load.arrivals.tolist()),
+        )

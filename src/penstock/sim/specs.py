@@ -1,0 +1,91 @@
+"""What a scenario says about workers, noise, pauses and batches. Zero means: it does not happen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from penstock.core.errors import BadInput
+
+
+def between(key: str, value: float, low: float, high: float = math.inf) -> None:
+    """Refuse an impossible value, naming its key."""
+    if not low <= value <= high or math.isinf(value):
+        range_ = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+        raise BadInput(f"{key} is {value:g}: it must be {range_}")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpec:
+    """A rented worker."""
+
+    cores: float = 1.0
+    memory_mb: float = 4096.0
+    start_s: float | tuple[float, float] = 0.0
+    """From the request until it serves: a constant, or two bounds between which it is drawn."""
+    warm_s: float = 0.0
+    warm_speed: float = 0.5
+    """Its speed in the first `warm_s` seconds: code generation and JIT."""
+    speed_spread: float = 0.0
+    """Speeds lie evenly in 1 − spread … 1."""
+    speed_every_s: float = 0.0
+    """How often a worker's speed is drawn anew."""
+    fails_every_s: float = 0.0
+    """Mean time to a failure."""
+
+    def __post_init__(self) -> None:
+        low, high = self.start_range_s
+        between("worker.start_s", low, 0)
+        between("worker.start_s", high, low)
+        between("worker.cores", self.cores, 1e-3)
+        between("worker.memory_mb", self.memory_mb, 1)
+        between("worker.warm_speed", self.warm_speed, 0, 1)
+        between("worker.speed_spread", self.speed_spread, 0, 0.99)
+        for key in ("warm_s", "speed_every_s", "fails_every_s"):
+            between(f"worker.{key}", getattr(self, key), 0)
+
+    @property
+    def start_range_s(self) -> tuple[float, float]:
+        return self.start_s if isinstance(self.start_s, tuple) else (self.start_s, self.start_s)
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseSpec:
+    """Measurement noise on gauges; counters stay exact. Standard deviations, relative but for the CPU."""
+
+    cpu: float = 0.0
+    memory: float = 0.0
+    rate: float = 0.0
+    correlation_s: float = 0.0
+    """After this time the memory of an error has faded to 1/e."""
+
+    def __post_init__(self) -> None:
+        for key in ("cpu", "memory", "rate"):
+            between(f"noise.{key}", getattr(self, key), 0, 10)
+        between("noise.correlation_s", self.correlation_s, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PauseSpec:
+    """How long nothing is served when a worker joins, leaves or fails."""
+
+    reconfigure_s: float = 0.0
+    move_mb_s: float = 0.0
+    """State moves at this speed; each worker holds its share of it."""
+
+    def __post_init__(self) -> None:
+        between("pause.reconfigure_s", self.reconfigure_s, 0)
+        between("pause.move_mb_s", self.move_mb_s, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSpec:
+    """Micro-batches as Spark runs them."""
+
+    trigger_s: float = 10.0
+    rows_max: float = 0.0
+    """Spark's maxOffsetsPerTrigger."""
+
+    def __post_init__(self) -> None:
+        between("batch.trigger_s", self.trigger_s, 1e-3)
+        between("batch.rows_max", self.rows_max, 0)
