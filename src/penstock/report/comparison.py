@@ -1,0 +1,66 @@
+"""What is compared: runs over one trace, under one objective, beside what no policy can beat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from penstock.core.errors import BadInput
+from penstock.core.journal import Header, Journal
+from penstock.core.score import Score, Scorer
+from penstock.report.curves import Curves
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One policy's run: what it was, its numbers, its curves."""
+
+    header: Header
+    score: Score
+    curves: Curves
+
+    @property
+    def name(self) -> str:
+        return self.header.policy
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs side by side.
+
+    >>> Comparison("nasa", "latency<=120s", (), bound_lower=10.0).to_bound(12.5)
+    1.25
+    """
+
+    trace: str
+    objective: str
+    runs: tuple[Run, ...]
+    bound_lower: float | None = None
+    """No plan within the objective costs less."""
+    bound_cost: float | None = None
+    """A plan made with the whole future known, and kept within the objective, costs this."""
+    assumed: Mapping[str, str] = field(default_factory=dict)
+    """What was derived because nobody said it: `{"capacity": "50/s a worker"}`."""
+
+    def to_bound(self, cost: float) -> float | None:
+        """A cost as a multiple of the lower bound; `None` without one."""
+        return cost / self.bound_lower if self.bound_lower else None
+
+
+def run_of_journal(path: Path) -> tuple[Run, int]:
+    """A journal, scored and made into curves; and how many of its lines were damaged."""
+    journal = Journal.open(path)
+    scorer = Scorer(journal.header.objective, journal.header.price)
+    curves = Curves(journal.header.objective)
+    for step in journal:
+        scorer.add(step)
+        curves.add(step)
+    if not curves.steps:
+        raise BadInput(f"{path} has no steps: the run wrote its header and nothing more")
+    return Run(journal.header, scorer.result(), curves), journal.damaged
+
+
+def comparison_of(run: Run) -> Comparison:
+    """A single run as a comparison of one."""
+    return Comparison(str(run.header.facts.get("trace", run.header.job)), str(run.header.objective), (run,))

@@ -1,0 +1,79 @@
+"""Numbers as people read them: $12.30, 1.2k, 3.4 %."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from penstock.core.units import show_duration
+
+NOTHING = "–"
+_THOUSANDS = (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
+
+
+def count(number: float) -> str:
+    """A count or a rate in four characters or so.
+
+    >>> count(0), count(7), count(12.345), count(999.6), count(1234), count(1_999_999)
+    ('0', '7', '12.3', '1k', '1.23k', '2M')
+    """
+    if not math.isfinite(number):
+        return NOTHING
+    for unit, size in _THOUSANDS:
+        if abs(number) < 999.5 * size or unit == "T":
+            return f"{float(f'{number / size:.3g}'):.10g}{unit}"
+    return NOTHING
+
+
+def money(amount: float | None) -> str:
+    """An amount; more digits where a cent would hide it.
+
+    >>> money(12.3), money(1234.5), money(12345.6), money(0.0042), money(0), money(None)
+    ('$12.30', '$1,234.50', '$12,346', '$0.0042', '$0.00', '–')
+    """
+    if amount is None or not math.isfinite(amount):
+        return NOTHING
+    if 0 < abs(amount) < 0.1:
+        return f"${float(f'{amount:.2g}'):.10f}".rstrip("0")
+    return f"${amount:,.0f}" if abs(amount) >= 10_000 else f"${amount:,.2f}"
+
+
+def share(part: float) -> str:
+    """A share in percent.
+
+    >>> share(0), share(0.0341), share(0.00004), share(0.4567), share(1)
+    ('0 %', '3.41 %', '<0.01 %', '45.7 %', '100 %')
+    """
+    if not math.isfinite(part):
+        return NOTHING
+    if 0 < part < 0.0001:
+        return "<0.01 %"
+    return f"{float(f'{100 * part:.3g}'):g} %"
+
+
+def multiple(ratio: float | None) -> str:
+    """A ratio.
+
+    >>> multiple(1.2345), multiple(12.3), multiple(None)
+    ('1.23×', '12.3×', '–')
+    """
+    if ratio is None or not math.isfinite(ratio):
+        return NOTHING
+    return f"{ratio:.2f}×" if ratio < 10 else f"{ratio:.3g}×"
+
+
+def duration(seconds: float) -> str:
+    return show_duration(seconds) if math.isfinite(seconds) else NOTHING
+
+
+def moment(time_s: float, origin_s: float | None) -> str:
+    """A time of a run: the date in UTC where it is known, else the time since the beginning.
+
+    >>> moment(90.0, None), moment(90061.0, None), moment(60.0, 0.0)
+    ('0:01:30', '1 d 1:01:01', '1970-01-01 00:01:00')
+    """
+    if origin_s is not None:
+        return datetime.fromtimestamp(origin_s + time_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    days, seconds = divmod(round(time_s), 86400)
+    clock = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return f"{days} d {clock}" if days else clock

@@ -1,0 +1,103 @@
+"""A comparison as a table for a terminal, as JSON, and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from penstock.report import show
+from penstock.report.comparison import Comparison, Run
+
+_SCORES = (
+    "violation_share",
+    "violations",
+    "late_events",
+    "scaling_actions",
+    "workers_started",
+    "workers_stopped",
+    "latency_p50_s",
+    "latency_p95_s",
+    "latency_p99_s",
+)
+_MORE_SCORES = ("arrived", "processed", "backlog", "load", "worker_hours", "duration_s")
+
+
+def as_table(comparison: Comparison) -> Table:
+    """A rich table of at most 100 columns: the policy, then numbers to the right."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold", caption_justify="left")
+    table.add_column("policy", no_wrap=True, overflow="ellipsis", max_width=22)
+    for heading in ("cost", "/bound", "missed", "times", "late", "actions", "+/−", "p50", "p95", "p99", "load"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for run in comparison.runs:
+        table.add_row(*_cells(comparison, run))
+    table.caption = _caption(comparison)
+    return table
+
+
+def as_json(comparison: Comparison) -> str:
+    """The comparison for programs. NaN and infinity are not JSON: they become null."""
+    content = {
+        "trace": comparison.trace,
+        "objective": comparison.objective,
+        "bound": {"cost": _finite(comparison.bound_cost), "lower": _finite(comparison.bound_lower)},
+        "policies": [_record(comparison, run) for run in comparison.runs],
+        "assumed": dict(comparison.assumed),
+    }
+    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def as_csv(comparison: Comparison) -> str:
+    """One line a policy, under the names that the JSON has."""
+    text = io.StringIO()
+    records = [_record(comparison, run) for run in comparison.runs]
+    writer = csv.DictWriter(text, fieldnames=_record_names(), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def _record_names() -> list[str]:
+    return ["name", "cost", *_SCORES, "cost_to_bound", *_MORE_SCORES]
+
+
+def _record(comparison: Comparison, run: Run) -> dict[str, Any]:
+    score = run.score
+    record: dict[str, Any] = {"name": run.name, "cost_to_bound": _finite(comparison.to_bound(score.cost))}
+    record |= {name: _finite(getattr(score, name)) for name in ("cost", *_SCORES, *_MORE_SCORES)}
+    return {name: record[name] for name in _record_names()}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _cells(comparison: Comparison, run: Run) -> list[str | Text]:
+    score = run.score
+    return [
+        # As Text, not markup: a policy named "[red]" is a name, not a colour.
+        Text(run.name),
+        show.money(score.cost),
+        show.multiple(comparison.to_bound(score.cost)),
+        show.share(score.violation_share),
+        show.count(score.violations),
+        show.count(score.late_events),
+        show.count(score.scaling_actions),
+        f"{show.count(score.workers_started)}/{show.count(score.workers_stopped)}",
+        *(show.duration(value) for value in (score.latency_p50_s, score.latency_p95_s, score.latency_p99_s)),
+        show.share(score.load),
+    ]
+
+
+def _caption(comparison: Comparison) -> Text:
+    parts = [f"{comparison.trace}, objective {comparison.objective}"]
+    if comparison.bound_lower is not None:
+        parts.append(f"no plan costs less than {show.money(comparison.bound_lower)}")
+    if comparison.bound_cost is not None:
+        parts.append(f"with the future known: {show.money(comparison.bound_cost)}")
+    return Text("\n".join(parts))
