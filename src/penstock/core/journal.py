@@ -196,7 +196,7 @@ def _step(state: dict[str, Any], allocations: dict[str, Allocation]) -> Step:
         group, space, name = key.partition(" ")
         if space and value is not None:
             grouped[group][name] = value
-    plain = {name: state.get(name) for name in _PLAIN}
+    plain: dict[str, Any] = {name: state.get(name) for name in _PLAIN}
     for results, events in _RESULTS:
         plain[results] = plain[events] if plain[results] is None else plain[results]
     seen = Observation(

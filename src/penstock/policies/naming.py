@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import traceback
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,7 +141,7 @@ def _class_in_file(path: Path, class_name: str) -> type:
     if not isinstance(found, type):
         classes = [name for name, value in vars(module).items() if isinstance(value, type)]
         raise unknown(f"class in {path}", class_name, classes)
-    return typing.cast(type, found)
+    return found
 
 
 def _module(path: Path) -> ModuleType:

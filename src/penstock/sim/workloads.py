@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -180,10 +180,15 @@ def make_load(shapes: tuple[Shape, ...], duration_s: float, tick_s: float, seed:
     """The sum of some shapes, interval by interval."""
     between("tick_s", tick_s, 1e-3)
     between("duration_s", duration_s, tick_s)
-    middles_s = (np.arange(round(duration_s / tick_s), dtype=np.float64) + 0.5) * tick_s
-    rates = np.zeros(len(middles_s))
+    return shaped(Load.of(np.zeros(round(duration_s / tick_s)), tick_s), shapes, seed)
+
+
+def shaped(load: Load, shapes: tuple[Shape, ...], seed: int) -> Load:
+    """A load with shapes added to it."""
+    middles_s = load.times_s - load.tick_s / 2
+    rates = load.arrivals / load.tick_s
     # The load has a random source of its own: another policy or another noise must meet the same load.
     rng = np.random.default_rng([seed, 1])
     for shape in shapes:
         rates = shape.rates(middles_s, rates, rng)
-    return Load.of(rates * tick_s, tick_s)
+    return replace(load, arrivals=rates * load.tick_s)

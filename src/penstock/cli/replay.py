@@ -1,0 +1,150 @@
+"""`penstock replay`: what would each policy have cost, and missed?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from penstock.cli.progress import bar
+from penstock.core.errors import BadInput
+from penstock.core.files import writable
+from penstock.core.objective import BILLING_S, Objective, Price
+from penstock.core.units import duration_s, per_second
+from penstock.models.capacity import Linear, read_model
+from penstock.policies.naming import Named
+from penstock.report.compare import Outputs, compare
+from penstock.report.page import write_page
+from penstock.report.tables import as_csv, as_json, print_table
+from penstock.sim.derive import Given, derive
+from penstock.sim.scenario import Scenario
+from penstock.sim.series import SeriesOptions, read_series
+from penstock.sim.toml import ScenarioFile, read_scenario
+
+MISSED = 1
+ALL = ("static-peak", "static-average", "threshold", "clairvoyant")
+
+ABOUT = """\
+Replay a rate series through scaling policies, and compare what each would have cost, how long it
+would have missed the objective, and how often it would have scaled.
+
+TRACE is CSV or Parquet: a time column and a column of counts per interval (what `penstock trace`
+writes, or a file of your own). A column whose name ends in rate or _per_s holds events per second.
+What you leave out is derived from the trace, and said.
+"""
+EXAMPLES = """\
+examples:
+  penstock replay rates.parquet
+  penstock replay rates.csv --capacity-per-worker 50/s --max 40 --objective "latency<=90s" --report page.html
+  penstock replay rates.csv --policy threshold:upper=0.7,cooldown_s=5m --policy mine.py:Mine --output json
+  penstock replay --scenario world.toml --policy threshold --check      # exit code 1 when the objective is missed
+
+A policy is name[:key=value,…] or file.py:Class[:key=value,…]; `penstock policies` lists them.
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    form = argparse.RawDescriptionHelpFormatter
+    help_ = "compare policies on a rate series: cost, violations, scaling actions"
+    parser = commands.add_parser("replay", help=help_, description=ABOUT, epilog=EXAMPLES, formatter_class=form)
+    parser.add_argument("trace", nargs="?", type=Path, metavar="TRACE", help="rate series: CSV or Parquet")
+    parser.add_argument("--policy", action="append", metavar="NAME", help="repeatable; all of them if not given")
+    parser.add_argument("--scenario", type=Path, metavar="FILE", help="TOML: workers, noise, batches, operators, …")
+    parser.add_argument("--column", metavar="NAME", help="the column of counts, where there are several")
+    parser.add_argument("--every", metavar="TIME", help="the interval, for a series without times (60s)")
+    _add_world(parser)
+    _add_outputs(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_world(parser: argparse.ArgumentParser) -> None:
+    world = parser.add_argument_group("the world (derived from the trace where not given)")
+    capacity = world.add_mutually_exclusive_group()
+    capacity.add_argument("--capacity-per-worker", metavar="RATE", help="what one worker does: 50/s")
+    capacity.add_argument("--model", type=Path, metavar="FILE", help="a capacity model (JSON)")
+    world.add_argument("--start", metavar="TIME", help="from asking for a worker until it serves: 90s")
+    world.add_argument("--min", type=int, metavar="N", help="fewest workers (1)")
+    world.add_argument("--max", type=int, metavar="N", help="most workers (twice what the peak needs)")
+    world.add_argument("--objective", metavar="TEXT", help='"latency<=120s", or rate: arrivals within capacity')
+    world.add_argument("--price", metavar="PRICE", help="of a worker: 0.10/h")
+    world.add_argument("--billing", choices=tuple(BILLING_S), help="each started unit is paid in full (second)")
+    world.add_argument("--seed", type=int, metavar="N", help="of all that a scenario draws at random (0)")
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    outputs = parser.add_argument_group("outputs")
+    outputs.add_argument("--output", choices=("table", "json", "csv"), default="table", help="on stdout (table)")
+    outputs.add_argument("--journal", type=Path, metavar="DIR", help="write each policy's steps to DIR")
+    outputs.add_argument("--report", type=Path, metavar="FILE", help="write one self-contained HTML page")
+    outputs.add_argument("--check", action="store_true", help="exit with 1 if a policy misses the objective")
+
+
+def run(options: argparse.Namespace) -> int:
+    policies = [Named.parse(name) for name in options.policy or ALL]
+    scenario = scenario_of(options)
+    if options.report:
+        writable(options.report)
+    if options.journal:
+        _make_folder(options.journal)
+    with bar(f"replaying {scenario.name}", total=1.0) as progress:
+        comparison = compare(scenario, policies, Outputs(options.journal, progress))
+    if options.report:
+        write_page(options.report, comparison)
+    if options.output == "json":
+        print(as_json(comparison))
+    elif options.output == "csv":
+        print(as_csv(comparison), end="")
+    else:
+        print_table(comparison)
+        if options.report:
+            print(f"report: {options.report}", file=sys.stderr)
+    missed = any(run.score.violations for run in comparison.runs)
+    return MISSED if options.check and missed else 0
+
+
+def scenario_of(options: argparse.Namespace) -> Scenario:
+    """The scenario that the options, the file and the trace describe together."""
+    file = read_scenario(options.scenario) if options.scenario else None
+    given = _given(options)
+    if options.trace is not None:
+        if file is not None and (file.trace or file.workload):
+            raise BadInput(f"{options.scenario} describes a load of its own: leave out the trace, or the load")
+        every_s = duration_s(options.every, "--every") if options.every else None
+        load = read_series(options.trace, SeriesOptions(options.column, every_s))
+        return derive(options.trace.name, load, given, file)
+    return _from_file(file, options.scenario, given)
+
+
+def _from_file(file: ScenarioFile | None, path: Path | None, given: Given) -> Scenario:
+    if file is None or path is None:
+        raise BadInput("nothing to replay: name a rate series, or a scenario file with a load (--scenario)")
+    load = file.load
+    if load is None:
+        raise BadInput(f"{path} describes no load: add a [workload] to it, or name a rate series")
+    return derive(path.stem, load, given, file)
+
+
+def _given(options: argparse.Namespace) -> Given:
+    capacity = None
+    if options.capacity_per_worker:
+        capacity = Linear(per_second(options.capacity_per_worker, "--capacity-per-worker"))
+    price = None
+    if options.price or options.billing:
+        price = Price.parse(options.price or "0.10/h", options.billing or "second")
+    return Given(
+        capacity=read_model(options.model) if options.model else capacity,
+        start_s=duration_s(options.start, "--start") if options.start else None,
+        workers_min=options.min,
+        workers_max=options.max,
+        objective=Objective.parse(options.objective) if options.objective else None,
+        price=price,
+        seed=options.seed,
+    )
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot write journals to {path}: {error.strerror or error}") from None
+    writable(path / "journal")

@@ -1,0 +1,120 @@
+"""Every policy on one scenario, and the bound beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.core.errors import BadInput
+from penstock.core.files import whole
+from penstock.core.journal import Header, JournalWriter
+from penstock.core.loop import Policy, Step
+from penstock.core.score import Scorer
+from penstock.policies.clairvoyant import Clairvoyant
+from penstock.policies.naming import Named
+from penstock.report.comparison import Comparison, Run
+from penstock.report.curves import Curves
+from penstock.sim.replay import replay
+from penstock.sim.scenario import Scenario
+
+# How often a bar moves; at every step it would cost a tenth of the replay.
+_PROGRESS_EVERY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where a comparison goes while it is made."""
+
+    journals: Path | None = None
+    """A directory that gets one journal a policy."""
+    progress: Callable[[float], None] = lambda _: None
+    """Told the share that is done."""
+
+
+def compare(scenario: Scenario, policies: Sequence[Named], outputs: Outputs | None = None) -> Comparison:
+    """Replay each policy; the bound holds under the same objective, limits, start state, start cost and billing."""
+    outputs = outputs or Outputs()
+    names = [named.name for named in policies]
+    if len(set(names)) < len(names):
+        raise BadInput(f"policy {max(names, key=names.count)} is given twice")
+    job = scenario.job()
+    built = [named.build(job) for named in policies]
+    seers = [policy for policy in built if isinstance(policy, Clairvoyant)]
+    bound = (seers[0] if seers else Clairvoyant(job)).bound
+    runs = []
+    for position, (named, policy) in enumerate(zip(policies, built, strict=True)):
+
+        def told(share: float, before: int = position) -> None:
+            outputs.progress((before + share) / len(built))
+
+        runs.append(_run(scenario, named, policy, Outputs(outputs.journals, told)))
+    seen = [run.score.cost for run, policy in zip(runs, built, strict=True) if policy in seers]
+    assumed = scenario.assumed | ({"bound": bound.note} if bound.note else {})
+    return Comparison(
+        trace=scenario.name,
+        objective=str(scenario.objective),
+        runs=tuple(runs),
+        bound_lower=bound.lower,
+        bound_cost=seen[0] if seen else bound.cost,
+        assumed=assumed,
+    )
+
+
+def _run(scenario: Scenario, named: Named, policy: Policy, outputs: Outputs) -> Run:
+    header = header_of(scenario, named)
+    scorer = Scorer(scenario.objective, scenario.price)
+    curves = Curves(scenario.objective)
+    steps = len(scenario.load.arrivals)
+    with _journal(header, outputs.journals) as write:
+        for number, step in enumerate(replay(scenario, policy)):
+            scorer.add(step)
+            curves.add(step)
+            write(step)
+            if number % _PROGRESS_EVERY == 0:
+                outputs.progress(number / steps)
+    return Run(header, scorer.result(), curves)
+
+
+def header_of(scenario: Scenario, named: Named) -> Header:
+    """What a replay's journal says first."""
+    worker = scenario.worker
+    facts = {
+        "trace": scenario.name,
+        "capacity_of_one_worker_per_s": round(scenario.capacity.capacity(1), 6),
+        "start_s": worker.start_s,
+        "workers_at_start": scenario.first_workers,
+        "assumed": dict(scenario.assumed),
+    }
+    return Header(
+        job=scenario.name,
+        policy=named.name,
+        limits=scenario.limits,
+        objective=scenario.objective,
+        price=scenario.price,
+        tick_s=scenario.tick_s,
+        seed=scenario.seed,
+        origin_s=scenario.load.origin_s,
+        parameters=dict(named.parameters),
+        facts=facts,
+    )
+
+
+@contextmanager
+def _journal(header: Header, folder: Path | None) -> Iterator[Callable[[Step], None]]:
+    if folder is None:
+        yield lambda _: None
+        return
+    with whole(folder / f"{file_name(header.policy)}.jsonl") as path, JournalWriter.at(path, header) as journal:
+        yield journal.write
+
+
+def file_name(policy: str) -> str:
+    """A policy's name as a file may have it.
+
+    >>> file_name("threshold:upper=0.7,lower=0.4")
+    'threshold-upper=0.7-lower=0.4'
+    """
+    return re.sub(r"[^\w.=+-]+", "-", policy).strip("-")

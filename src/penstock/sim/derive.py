@@ -1,0 +1,104 @@
+"""A whole scenario from what was given: a load, a file, options. What nobody gave is derived, and said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from penstock.core.dataflow import Dataflow, Operator
+from penstock.core.job import CapacityModel
+from penstock.core.objective import Limits, Objective, Price
+from penstock.core.units import show_duration
+from penstock.models.capacity import Linear
+from penstock.sim.scenario import Scenario
+from penstock.sim.specs import WorkerSpec
+from penstock.sim.toml import ScenarioFile
+from penstock.sim.workloads import Load
+
+# A fleet that is neither trivial nor out of scale, and twice as many workers in reserve.
+PEAK_WORKERS = 32
+# A virtual machine with a JVM on it; an executor on a machine that is up takes 10 to 20 s.
+START_S = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a person said on the command line; it goes before the scenario file."""
+
+    capacity: CapacityModel | None = None
+    start_s: float | None = None
+    workers_min: int | None = None
+    workers_max: int | None = None
+    objective: Objective | None = None
+    price: Price | None = None
+    seed: int | None = None
+
+
+def derive(name: str, load: Load, given: Given, file: ScenarioFile | None = None) -> Scenario:
+    """The scenario, complete."""
+    assumed: dict[str, str] = {}
+    worker = _worker(given, file, assumed)
+    file = file or ScenarioFile()
+    capacity = given.capacity or file.capacity or _capacity(load, file.dataflow, worker, assumed)
+    return Scenario(
+        name=file.name or name,
+        load=load,
+        dataflow=file.dataflow or Dataflow((Operator("job", worker.cores / capacity.capacity(1)),)),
+        capacity=capacity,
+        limits=_limits(given, file, capacity, (load.peak, assumed)),
+        objective=given.objective or file.objective or _objective(load.tick_s, assumed),
+        price=given.price or file.price or _price(assumed),
+        worker=worker,
+        noise=file.noise,
+        pause=file.pause,
+        batch=file.batch,
+        workers_at_start=file.workers_at_start,
+        seed=given.seed if given.seed is not None else file.seed or 0,
+        assumed=assumed,
+    )
+
+
+def _worker(given: Given, file: ScenarioFile | None, assumed: dict[str, str]) -> WorkerSpec:
+    worker = file.worker if file else WorkerSpec(start_s=START_S)
+    if given.start_s is not None:
+        return replace(worker, start_s=given.start_s)
+    if file is None:
+        assumed["start"] = f"a worker starts in {show_duration(START_S)}"
+    return worker
+
+
+def _capacity(load: Load, flow: Dataflow | None, worker: WorkerSpec, assumed: dict[str, str]) -> CapacityModel:
+    if flow is not None and flow.demand_s > 0:
+        return Linear(worker.cores / flow.demand_s)
+    per_worker = (load.peak or 1.0) / PEAK_WORKERS
+    assumed["capacity"] = f"{per_worker:.4g}/s a worker: the peak of {load.peak:.4g}/s needs {PEAK_WORKERS}"
+    return Linear(per_worker)
+
+
+def _limits(
+    given: Given, file: ScenarioFile, capacity: CapacityModel, peak: tuple[float, dict[str, str]]
+) -> Limits:
+    rate, assumed = peak
+    low, high = given.workers_min, given.workers_max
+    if file.limits is not None:
+        low = file.limits.workers_min if low is None else low
+        high = file.limits.workers_max if high is None else high
+    if low is None:
+        low = 1 if high is None else min(1, high)
+        assumed["min"] = f"at least {low} worker"
+    if high is None:
+        needed = next((m for m in range(1, 4096) if capacity.capacity(m) >= rate * (1 - 1e-12)), 64)
+        high = max(low, 2 * needed)
+        assumed["max"] = f"at most {high} workers, twice what the peak needs"
+    return Limits(low, high)
+
+
+def _objective(tick_s: float, assumed: dict[str, str]) -> Objective:
+    objective = Objective(max(120.0, 2 * tick_s))
+    assumed["objective"] = str(objective)
+    return objective
+
+
+def _price(assumed: dict[str, str]) -> Price:
+    price = Price()
+    assumed["price"] = f"{price.per_hour:.2f} per worker-hour, billed by the {price.billing}"
+    return price

@@ -1,0 +1,126 @@
+"""The score, on runs small enough to do by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.allocation import Allocation
+from penstock.core.loop import Decision, Step
+from penstock.core.objective import Objective, Price
+from penstock.core.observation import Observation, WorkerTable
+from penstock.core.responses import Responses
+from penstock.core.score import Score, score
+
+BOUND = Objective(latency_s=120.0)
+
+
+def run(counts: list[int], latencies: list[float] | None = None, span_s: float = 60.0) -> list[Step]:
+    """A run that starts with counts[0] workers and asks for counts[k] at the end of interval k."""
+    asked = Allocation.of(counts[0])
+    steps = []
+    for number, count in enumerate(counts[1:], start=1):
+        target = asked.resized(count)
+        latency_s = latencies[number - 1] if latencies else 0.1
+        events = 100.0 * number
+        seen = Observation(
+            number * span_s, span_s, events, events, events, events, 100 / span_s, 0.0, latency_s, 10.0, asked, asked
+        )
+        steps.append(Step(seen, Decision(target, "because"), target))
+        asked = target
+    return steps
+
+
+def test_a_worker_is_paid_from_the_request_until_it_is_given_up() -> None:
+    # 1 worker for 60 s, 3 for 60 s, 2 for 60 s: 6 worker-minutes at 0.60 an hour.
+    assert score(run([1, 3, 2, 2]), BOUND, Price(0.60)).cost == pytest.approx(6 * 0.01)
+
+
+def test_each_started_hour_of_each_worker_is_paid_in_full() -> None:
+    # w1 runs 3 minutes, w2 and w3 one minute each: three started hours.
+    assert score(run([1, 3, 1, 1]), BOUND, Price(0.60, "hour")).cost == pytest.approx(3 * 0.60)
+
+
+def test_giving_a_worker_up_and_asking_again_starts_a_new_hour() -> None:
+    assert score(run([2, 1, 2, 2]), BOUND, Price(1.0, "hour")).cost == pytest.approx(3.0)
+
+
+def test_a_scaling_action_counts_once_whatever_its_size() -> None:
+    result = score(run([1, 5, 5, 2, 2]), BOUND, Price())
+    assert (result.scaling_actions, result.workers_started, result.workers_stopped) == (2, 4, 3)
+
+
+def test_violations_are_stretches_and_a_share_of_time() -> None:
+    result = score(run([1] * 7, [10, 130, 140, 10, 150, 10]), BOUND, Price())
+    assert (result.violations, result.violation_share) == (2, 3 / 6)
+
+
+def test_a_latency_of_exactly_the_bound_is_no_violation() -> None:
+    assert score(run([1, 1, 1], [120.0, 120.0]), BOUND, Price()).violations == 0
+
+
+def test_late_events_are_those_answered_after_the_bound() -> None:
+    steps = run([1, 1, 1], [10.0, 200.0])
+    # In the second interval 100 answers lie evenly between 100 and 200 s: 80 of them after 120 s.
+    late = replace(steps[1].seen, paths={"sink": Responses.spread(100.0, 200.0, 100.0)})
+    result = score([steps[0], replace(steps[1], seen=late)], BOUND, Price())
+    assert result.late_events == pytest.approx(80, rel=0.02)
+
+
+def test_the_rate_objective_compares_arrivals_with_capacity() -> None:
+    steps = run([1, 1, 1])
+    # 100 events in 60 s against a capacity of 1/s, that is 60 events: 40 too many in each interval.
+    slow = [replace(step, seen=replace(step.seen, capacity=1.0)) for step in steps]
+    result = score(slow, Objective(), Price())
+    assert (result.violation_share, result.violations) == (1.0, 1)
+    assert result.late_events == pytest.approx(80)
+
+
+def test_percentiles_are_weighted_by_events() -> None:
+    steps = run([1, 1, 1])
+    fast = replace(steps[0].seen, paths={"sink": Responses.spread(1.0, 1.0, 98)})
+    slow = replace(steps[1].seen, paths={"sink": Responses.spread(50.0, 50.0, 2)})
+    result = score([replace(steps[0], seen=fast), replace(steps[1], seen=slow)], BOUND, Price())
+    assert result.latency_p50_s == pytest.approx(1.0, rel=0.03)
+    assert result.latency_p95_s == pytest.approx(1.0, rel=0.03)
+    assert result.latency_p99_s == pytest.approx(50.0, rel=0.03)
+
+
+def test_a_failed_worker_is_paid_until_it_fails_and_its_replacement_from_then_on() -> None:
+    steps = run([1, 1, 1, 1])
+    table = WorkerTable(("w1",), {"paid_since_s": (0.0,)})
+    anew = WorkerTable(("w1",), {"paid_since_s": (90.0,)})
+    gone = replace(steps[1].seen.running, workers=())
+    seen = [
+        replace(steps[0].seen, workers=table),
+        replace(steps[1].seen, running=gone, workers=WorkerTable((), {})),
+        replace(steps[2].seen, workers=anew),
+    ]
+    failed = [replace(step, seen=observation) for step, observation in zip(steps, seen, strict=True)]
+    # By the second nothing changes (180 s); by the hour there are two rentals, 0–90 and 90–180 s.
+    assert score(failed, BOUND, Price(3600.0)).cost == pytest.approx(180.0)
+    assert score(failed, BOUND, Price(1.0, "hour")).cost == pytest.approx(2.0)
+
+
+def test_an_empty_run_costs_nothing() -> None:
+    assert score([], BOUND, Price()).cost == 0
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=20), st.sampled_from(["second", "minute", "hour"]))
+def test_doubling_the_price_doubles_the_cost(counts: list[int], billing: str) -> None:
+    steps = run(counts)
+
+    def cost(price: float) -> float:
+        return score(steps, BOUND, Price(price, billing)).cost
+
+    assert cost(0.5) == pytest.approx(2 * cost(0.25))
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=20))
+def test_coarser_billing_never_costs_less(counts: list[int]) -> None:
+    steps = run(counts)
+    results: list[Score] = [score(steps, BOUND, Price(1.0, unit)) for unit in ("second", "minute", "hour")]
+    assert results[0].cost <= results[1].cost + 1e-9 <= results[2].cost + 2e-9

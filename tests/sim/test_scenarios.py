@@ -1,0 +1,179 @@
+"""Scenario files and what is derived where they are silent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock.core.errors import BadInput
+from penstock.core.objective import Limits, Objective, Price
+from penstock.models.capacity import Linear, Table
+from penstock.sim.derive import Given, derive
+from penstock.sim.toml import ScenarioFile, read_scenario
+from penstock.sim.workloads import Constant, FlashCrowd, Jitter, Load, Pyramid, Shape, Sine, Square, Steps, make_load
+
+WHOLE = """
+name = "a busy day"
+tick_s = 30
+duration_s = 3600
+seed = 3
+workers_at_start = 2
+objective = "latency<=90s"
+
+[limits]
+workers_min = 1
+workers_max = 16
+
+[price]
+per_hour = 0.2
+billing = "minute"
+
+[worker]
+cores = 2
+start_s = [60, 120]
+warm_s = 30
+
+[noise]
+cpu = 0.05
+correlation_s = 60
+
+[batch]
+trigger_s = 10
+
+[[operators]]
+name = "parse"
+cost_s = 0.01
+selectivity = 2
+
+[[operators]]
+name = "count"
+cost_s = 0.02
+state_mb = 100
+after = ["parse"]
+
+[[workload]]
+shape = "sine"
+low = 10
+high = 100
+period_s = 3600
+
+[[workload]]
+shape = "noise"
+size = 0.1
+"""
+
+
+def read(folder: Path, text: str) -> ScenarioFile:
+    path = folder / "world.toml"
+    path.write_text(text)
+    return read_scenario(path)
+
+
+def test_a_whole_file_becomes_a_whole_scenario(tmp_path: Path) -> None:
+    file = read(tmp_path, WHOLE)
+    load = file.load
+    assert load is not None
+    scenario = derive("world", load, Given(), file)
+    assert (scenario.name, scenario.tick_s, len(load.arrivals), scenario.seed) == ("a busy day", 30, 120, 3)
+    assert scenario.limits == Limits(1, 16)
+    assert scenario.price == Price(0.2, "minute")
+    assert scenario.objective == Objective(90.0)
+    assert scenario.worker.start_s == (60.0, 120.0)
+    # An event costs 0.01 + 2 · 0.02 = 0.05 core-seconds; a worker has 2 cores: 40/s.
+    assert scenario.capacity.capacity(1) == pytest.approx(40)
+    assert scenario.job().start_s == 60
+    assert scenario.assumed == {}
+
+
+def test_options_go_before_the_file(tmp_path: Path) -> None:
+    file = read(tmp_path, WHOLE)
+    assert file.load is not None
+    given = Given(Linear(7.0), 5.0, 2, 9, Objective(), Price(1.0), 11)
+    scenario = derive("world", file.load, given, file)
+    assert (scenario.capacity, scenario.worker.start_s, scenario.limits) == (Linear(7.0), 5.0, Limits(2, 9))
+    assert (scenario.objective, scenario.price.per_hour, scenario.seed) == (Objective(), 1.0, 11)
+
+
+def test_what_nobody_gave_is_derived_and_said() -> None:
+    scenario = derive("trace.csv", Load.of(np.array([600.0, 3840.0]), 60.0), Given())
+    # The peak is 64/s; a thirty-second of it is 2/s.
+    assert scenario.capacity == Linear(2.0)
+    assert scenario.limits == Limits(1, 64)
+    assert set(scenario.assumed) == {"start", "capacity", "min", "max", "objective", "price"}
+    # The first interval needs 10/s, which is 5 workers.
+    assert scenario.first_workers == 5
+
+
+def test_an_interval_of_an_hour_gets_an_objective_it_can_meet() -> None:
+    assert derive("t", Load.of(np.array([1.0, 2.0]), 3600.0), Given()).objective == Objective(7200.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sed = 3", "unknown key 'sed': did you mean 'seed'"),
+        ("[worker]\nstart = 3", r"unknown key in \[worker\] 'start': did you mean 'start_s'"),
+        ("[worker]\nstart_s = 'long'", "worker.start_s is 'long': it must be a number or a list"),
+        ("[worker]\nstart_s = -1", "worker.start_s is -1: it must be at least 0"),
+        ("[worker]\nstart_s = [90, 60]", "worker.start_s is 60: it must be at least 90"),
+        ("[worker]\nspeed_spread = 2", "worker.speed_spread is 2: it must be from 0 to 0.99"),
+        ("[noise]\ncpu = true", "noise.cpu is True: it must be a number"),
+        ("worker = 3", "worker must be a table"),
+        ("[limits]\nworkers_min = 9\nworkers_max = 3", r"\(9\) is above the most \(3\)"),
+        ("[limits]\nworkers_min = 9", "needs the key workers_max"),
+        ("objective = 'fast'", "objective 'fast' is not one"),
+        ("[[workload]]\nshape = 'sinus'\nlow = 1", "did you mean 'sine'"),
+        ("[[workload]]\nrate = 1", "needs the key shape"),
+        ("[[workload]]\nshape = 'sine'\nlow = 5\nhigh = 1", "workload.high is 1: it must be at least 5"),
+        ("[[workload]]\nshape = 'constant'\nrate = 1", "needs the key duration_s"),
+        ("[[operators]]\nname = 'a'\ncost_s = 1\nafter = ['b']", "unknown operator in 'after' of 'a'"),
+        ("[[operators]]\nname = 'a'\ncost_s = 1\nafter = ['a']", "in a circle"),
+        ("[price]\nbilling = 'week'", "billing 'week' is not known"),
+        ("[capacity]\nworkers = [2, 1]\ncapacities = [1.0, 2.0]", "rising worker counts"),
+        ("[trace]\npath = 'none.csv'", "no such file"),
+        ("tick_s = ", "not a TOML file"),
+    ],
+)
+def test_what_is_wrong_is_one_line_with_the_key(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        _ = read(tmp_path, text).load
+
+
+def test_a_capacity_table_saturates(tmp_path: Path) -> None:
+    file = read(tmp_path, "[capacity]\nworkers = [1, 2]\ncapacities = [10, 15]\n")
+    assert file.capacity == Table((1, 2), (10.0, 15.0))
+
+
+def test_a_trace_in_a_scenario_is_found_beside_it_and_shapes_add_to_it(tmp_path: Path) -> None:
+    (tmp_path / "rates.csv").write_text("t_s,n\n0,60\n60,120\n")
+    text = "[trace]\npath = 'rates.csv'\nscale = 2\n[[workload]]\nshape = 'constant'\nrate = 1\n"
+    load = read(tmp_path, text).load
+    assert load is not None
+    assert load.arrivals.tolist() == [60 * 2 + 60, 120 * 2 + 60]
+
+
+def rates(shape: Shape, minutes: int) -> list[float]:
+    return [float(n) / 60 for n in make_load((shape,), minutes * 60.0, 60.0, seed=0).arrivals]
+
+
+def test_the_shapes_of_loads() -> None:
+    assert rates(Constant(5.0), 3) == [5, 5, 5]
+    assert rates(Steps((1.0, 2.0), 120.0), 5) == [1, 1, 2, 2, 1]
+    assert rates(Square(1.0, 65.0, 60.0), 4) == [1, 65, 1, 65]
+    assert rates(Pyramid(60.0, 15.0, 60.0), 9) == [0, 15, 30, 45, 60, 45, 30, 15, 0]
+    wave = rates(Sine(10.0, 20.0, 3600.0), 60)
+    assert (min(wave), max(wave)) == pytest.approx((10, 20), rel=0.01)
+    crowd = rates(FlashCrowd(100.0, 600.0, 60.0, 600.0), 60)
+    assert max(crowd[:10]) == 0
+    assert max(crowd) == pytest.approx(100, rel=0.1)
+    assert crowd[-1] < 2
+
+
+def test_noise_multiplies_what_stands_before_it_and_depends_on_the_seed_alone() -> None:
+    def noisy(seed: int) -> list[float]:
+        return [float(n) for n in make_load((Constant(100.0), Jitter(0.2)), 6000.0, 60.0, seed).arrivals]
+
+    assert noisy(1) == noisy(1) != noisy(2)
+    assert np.std(noisy(1)) / np.mean(noisy(1)) == pytest.approx(0.2, rel=0.3)
