@@ -36,6 +36,11 @@ class Buckets:
         return starts
 
     @property
+    def end_s(self) -> float:
+        """The end of the last interval; the last bucket may reach beyond."""
+        return self._end_s
+
+    @property
     def resumes(self) -> npt.NDArray[np.bool_]:
         return self._resumes[self._time > 0]
 

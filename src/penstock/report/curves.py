@@ -97,6 +97,12 @@ class Curves:
         return self._buckets.starts_s
 
     @property
+    def end_s(self) -> float:
+        """When the last step ended."""
+        self._settle()
+        return self._buckets.end_s
+
+    @property
     def resumes(self) -> npt.NDArray[np.bool_]:
         """Does a gap in time lie before this bucket?"""
         self._settle()

@@ -42,12 +42,12 @@ BOUND_AFTER = "Cost"
 
 
 def table(comparison: Comparison) -> str:
-    """The runs, a row each; the last row is what no policy can beat."""
+    """The runs, a row each; below them what no policy can beat."""
     heads = "".join(_heads(comparison))
     rows = "".join(_row(comparison, number, run) for number, run in enumerate(comparison.runs))
     return (
         f'<div class="scroll"><table id="scores"><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{rows}</tbody>{_bound_row(comparison)}</table></div>"
+        f"<tbody>{rows}</tbody></table></div>{_bound(comparison)}"
     )
 
 
@@ -68,22 +68,23 @@ def _row(comparison: Comparison, number: int, run: Run) -> str:
     cells = [f'<th scope="row" class="name" data-v="{name}"><i class="dot c{number % COLOURS}"></i>{name}</th>']
     for column in COLUMNS:
         value = column.value(run.score)
-        best = column.ranked and len(comparison.runs) > 1 and value <= _least(comparison, column)
+        best = column.ranked and _leads(value, [column.value(other.score) for other in comparison.runs])
         cells.append(_cell(value, column.shown(value), best))
         if column.heading == BOUND_AFTER and (ratio := comparison.to_bound(run.score.cost)) is not None:
             cells.append(_cell(ratio, show.multiple(ratio), best=False))
     return f'<tr data-run="{number}">{"".join(cells)}</tr>'
 
 
-def _least(comparison: Comparison, column: Column) -> float:
-    return min(column.value(run.score) for run in comparison.runs)
+def _leads(value: float, values: list[float]) -> bool:
+    """Is it the least, and is there one that is worse?"""
+    return value == min(values) < max(values)
 
 
 def _cell(value: float, shown: str, best: bool) -> str:
     return f'<td data-v="{value!r}"{" class=best" if best else ""}>{escape(shown)}</td>'
 
 
-def _bound_row(comparison: Comparison) -> str:
+def _bound(comparison: Comparison) -> str:
     if comparison.bound_lower is None and comparison.bound_cost is None:
         return ""
     texts = []
@@ -91,8 +92,7 @@ def _bound_row(comparison: Comparison) -> str:
         texts.append(f"No plan within the objective costs less than <b>{show.money(comparison.bound_lower)}</b>.")
     if comparison.bound_cost is not None:
         texts.append(f"With the whole future known it can be had for <b>{show.money(comparison.bound_cost)}</b>.")
-    width = 1 + len(COLUMNS) + bool(comparison.bound_lower)
-    return f'<tfoot><tr><td colspan="{width}"><i class="diamond"></i>{" ".join(texts)}</td></tr></tfoot>'
+    return f'<p class="bound"><i class="diamond"></i>{" ".join(texts)}</p>'
 
 
 def facts(comparison: Comparison) -> str:
@@ -113,10 +113,10 @@ def _common(runs: tuple[Run, ...]) -> Mapping[str, str]:
     price = f"${header.price.per_hour:g} per worker hour, billed by the {header.price.billing}"
     # Where a fact differs, it belongs to one policy and stands in that policy's panel.
     shared = {k: v for k, v in header.facts.items() if all(run.header.facts.get(k) == v for run in runs)}
-    begun, ended = curves.starts_s[:1].tolist(), curves.starts_s[-1:].tolist()
-    dates = [show.moment(time_s, header.origin_s)[:16] for time_s in begun + ended] if header.origin_s else []
+    ends_s = [*curves.starts_s[:1].tolist(), curves.end_s] if header.origin_s is not None else []
+    dates = [show.moment(time_s, header.origin_s)[:16] for time_s in ends_s]
     return {
-        "objective": str(header.objective),
+        "objective": show.objective(str(header.objective)),
         "price": price,
         "limits": str(header.limits),
         "steps": f"{curves.steps:,} of {show.duration(header.tick_s)}, {show.duration(score.duration_s)} in all",

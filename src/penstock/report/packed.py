@@ -19,8 +19,9 @@ Coded = list[float]
 ABSENT = 65535
 CODES = 65534
 LINEAR, LOGARITHMIC = 0, 1
-# Reasons are the larger part of a page whose policies flap; six policies still get 500 marks each.
+# Six policies still get 500 marks each. Reasons would else be the larger part of a page whose policies flap.
 MARKS_MAX = 3000
+MARKS_TEXT_MAX = 300_000
 REASON_MAX = 300
 
 
@@ -72,13 +73,21 @@ def _coding(known: Array) -> tuple[int, float, float]:
 def packed(comparison: Comparison) -> dict[str, Any]:
     """Everything that the page's script draws."""
     blobs = Blobs()
-    marks_max = min(ACTIONS_MAX, MARKS_MAX // max(1, len(comparison.runs)))
+    marks_max = _marks_max(comparison.runs)
     runs = [_run(run, blobs, marks_max) for run in comparison.runs]
     bound = {"lower": _plain(comparison.bound_lower), "cost": _plain(comparison.bound_cost)}
     latency_s = comparison.runs[0].header.objective.latency_s if comparison.runs else None
     return {"objective": comparison.objective, "latency_s": latency_s, "bound": bound, "runs": runs} | {
         "blobs": blobs.texts
     }
+
+
+def _marks_max(runs: tuple[Run, ...]) -> int:
+    """How many marks each run may have, so that all their reasons fit."""
+    even = min(ACTIONS_MAX, MARKS_MAX // max(1, len(runs)))
+    marks = [mark for run in runs for mark in run.curves.actions.marks(even)]
+    letters = sum(min(len(mark.reason), REASON_MAX) + min(len(mark.last_reason), REASON_MAX) for mark in marks)
+    return even if letters <= MARKS_TEXT_MAX else max(20, even * MARKS_TEXT_MAX // letters)
 
 
 def _run(run: Run, blobs: Blobs, marks_max: int) -> dict[str, Any]:
@@ -92,6 +101,7 @@ def _run(run: Run, blobs: Blobs, marks_max: int) -> dict[str, Any]:
         "origin_s": run.header.origin_s,
         "steps": curves.steps,
         "first_s": first_s,
+        "last_s": curves.end_s if starts_s.size else 0.0,
         "width_s": width_s,
         "places": blobs.add(np.rint((starts_s - first_s) / (width_s or 1.0))),
         "resumes": np.flatnonzero(curves.resumes).tolist(),

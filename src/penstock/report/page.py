@@ -15,7 +15,7 @@ from penstock.report import markup, verdict
 from penstock.report.comparison import Comparison, comparison_of, run_of_journal
 from penstock.report.packed import packed
 
-SCRIPTS = ("format.js", "chart.js", "scatter.js", "timeline.js", "report.js")
+SCRIPTS = ("format.js", "chart.js", "scatter.js", "measures.js", "timeline.js", "pointer.js", "report.js")
 STYLES = ("report.css",)
 ICON = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E"
 
@@ -35,11 +35,11 @@ PAGE = """\
 <header><p class="brand">Penstock report</p><h1>{title}</h1><p class="lead">{headline}</p></header>
 <main>
 {tiles}
-<section class="summary" aria-label="Summary">
-<div class="card wide"><h2>Scores</h2>{table}</div>
-<div class="card" id="scatter-card" hidden><h2>Cost against violations</h2><div id="scatter"></div></div>
-</section>
-<section class="card" aria-label="Setting"><h2>Setting</h2>{facts}</section>
+<section class="card" aria-label="Scores"><h2>Scores</h2>{table}</section>
+<div class="pair">
+<section class="card" id="scatter-card" hidden><h2>Cost against violations</h2><div id="scatter"></div></section>
+<section class="card"><h2>Setting</h2>{facts}</section>
+</div>
 <section id="timeline" aria-label="Over time"><noscript>The curves need JavaScript.</noscript></section>
 </main>
 <script type="application/json" id="run-data">{content}</script>

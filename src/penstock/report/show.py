@@ -62,6 +62,18 @@ def multiple(ratio: float | None) -> str:
     return f"{ratio:.2f}×" if ratio < 10 else f"{ratio:.3g}×"
 
 
+def objective(text: str) -> str:
+    """An objective as a person writes it.
+
+    >>> objective("latency<=120s"), objective("rate")
+    ('latency ≤ 120 s', 'rate ≤ capacity')
+    """
+    if text == "rate":
+        return "rate ≤ capacity"
+    name, _, bound = text.partition("<=")
+    return f"{name} ≤ {bound.removesuffix('s')} s" if bound else text
+
+
 def duration(seconds: float) -> str:
     return show_duration(seconds) if math.isfinite(seconds) else NOTHING
 

@@ -35,10 +35,12 @@ def _sentence(comparison: Comparison, run: Run) -> str:
 def _single(comparison: Comparison, run: Run) -> str:
     score = run.score
     if not score.violations:
-        return f"The objective <b>{escape(comparison.objective)}</b> was kept all the time."
+        return f"The objective <b>{escape(show.objective(comparison.objective))}</b> was kept all the time."
     times = "once" if score.violations == 1 else f"{show.count(score.violations)} times"
     missed = show.share(score.violation_share)
-    return f"The objective <b>{escape(comparison.objective)}</b> was missed {times}, {missed} of the time."
+    return (
+        f"The objective <b>{escape(show.objective(comparison.objective))}</b> was missed {times}, {missed} of the time."
+    )
 
 
 def tiles(comparison: Comparison) -> str:

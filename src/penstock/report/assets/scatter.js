@@ -1,1 +1,95 @@
-"use strict";
+// Cost against violations: each policy a point, the bound beside them.
+
+const SHAPES = [
+  (x, y, r) => `M${x - r} ${y}A${r} ${r} 0 1 0 ${x + r} ${y}A${r} ${r} 0 1 0 ${x - r} ${y}Z`,
+  (x, y, r) => `M${x - r} ${y - r}H${x + r}V${y + r}H${x - r}Z`,
+  (x, y, r) => `M${x} ${y - 1.2 * r}L${x + 1.2 * r} ${y + r}H${x - 1.2 * r}Z`,
+  (x, y, r) => `M${x} ${y + 1.2 * r}L${x + 1.2 * r} ${y - r}H${x - 1.2 * r}Z`,
+];
+const LABEL_HEIGHT = 15;
+
+function padded(values, share, floor) {
+  const low = Math.min(...values), high = Math.max(...values);
+  const margin = (high - low) * share || Math.abs(high) * share || 0.01;
+  return { low: floor === undefined ? Math.max(0, low - margin) : floor, high: high + margin, log: false };
+}
+
+function scatterPoints(report) {
+  const points = report.runs
+    .map((run, number) => ({ number, name: run.name, cost: run.cost, share: run.share }))
+    .filter((point) => point.cost !== null && point.share !== null);
+  if (report.bound.cost !== null) {
+    points.push({ number: null, name: "future known", cost: report.bound.cost, share: 0 });
+  }
+  return points;
+}
+
+function drawScatter(holder, report) {
+  const points = scatterPoints(report), lower = report.bound.lower;
+  // Without a single violation there is nothing to see above the axis but labels.
+  const kept = points.every((point) => point.share === 0);
+  const width = holder.clientWidth, height = kept ? 210 : 300, bottom = height - 40;
+  const costs = padded(points.map((point) => point.cost).concat(lower === null ? [] : [lower]), 0.08);
+  const shares = padded(points.map((point) => point.share), 0.12, 0);
+  const x = linear(costs.low, costs.high, GUTTER.left, width - 20), y = linear(0, shares.high, bottom, 14);
+  const picture = svg("svg", { width, height, role: "img", "aria-label": "Cost against the share of time missed" });
+  scatterAxes(picture, { costs, shares, x, y, width, bottom, kept });
+  if (lower !== null) boundLine(picture, x(lower), bottom);
+  for (const point of points) Object.assign(point, { x: x(point.cost), y: y(point.share) });
+  placeLabels(points, width, bottom);
+  for (const point of points) drawPoint(picture, point);
+  holder.replaceChildren(picture);
+}
+
+function scatterAxes(picture, { costs, shares, x, y, width, bottom, kept }) {
+  for (const tick of kept ? [0] : valueTicks(shares, 5)) {
+    picture.append(svg("path", { class: tick ? "grid" : "axis", d: `M${GUTTER.left} ${px(y(tick))}H${width - 20}` }));
+    picture.append(svg("text", { class: "tick end", x: GUTTER.left - 8, y: px(y(tick)) + 4 }, threeDigits(tick * 100) + " %"));
+  }
+  for (const tick of valueTicks(costs, Math.max(2, Math.floor(width / 110)))) {
+    picture.append(svg("path", { class: "axis", d: `M${px(x(tick))} ${bottom}v4` }));
+    picture.append(svg("text", { class: "tick middle", x: px(x(tick)), y: bottom + 17 }, showMoney(tick).replace(".00", "")));
+  }
+  picture.append(svg("text", { class: "tick end", x: width - 20, y: bottom + 34 }, "cost → less is better"));
+  picture.append(svg("text", { class: "tick", x: GUTTER.left + 6, y: 12 }, kept ? "no policy missed the objective" : "time missed ↓ less is better"));
+}
+
+function boundLine(picture, at, bottom) {
+  picture.append(svg("path", { class: "bound-line", d: `M${px(at)} 20V${bottom}` }));
+  picture.append(svg("text", { class: "bound-text", x: px(at) + 5, y: 32 }, "lower bound"));
+}
+
+// A label stands beside its point, at the first place where it covers no point and no other label.
+function placeLabels(points, width, bottom) {
+  const taken = points.map(({ x, y }) => ({ left: x - 7, right: x + 7, top: y - 7, bottom: y + 7 }));
+  for (const point of points) {
+    const length = 7.2 * point.name.length;
+    const boxes = labelPlaces(point, length).filter(
+      (box) => box.left > 2 && box.right < width - 2 && box.top > 0 && box.bottom < bottom + 12);
+    const box = boxes.find((each) => !taken.some((other) => overlap(each, other))) ?? labelPlaces(point, length)[0];
+    taken.push(box);
+    point.label = box;
+  }
+}
+
+const overlap = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+
+// Right, left, then higher and higher or lower and lower on either side.
+function labelPlaces({ x, y }, length) {
+  const heights = [0, -14, 14, -28, 28, -42, 42, -56, 56, -70, 70, -84, 84, -98, -112, -126, -140];
+  return heights.flatMap((away) => [x + 11 + Math.abs(away) / 4, x - 11 - length - Math.abs(away) / 4].map((left) => (
+    { left, right: left + length, top: y + away - 7, bottom: y + away + 7, away })));
+}
+
+function drawPoint(picture, point) {
+  const { x, y, label, number } = point;
+  const group = svg("g", { class: number === null ? "bound-point" : `point c${number % 8}` });
+  group.append(svg("title", {}, `${point.name}: ${showMoney(point.cost)}, missed ${showShare(point.share)}`));
+  const edge = label.left > x ? label.left - 3 : label.right + 3, middle = label.top + 7;
+  if (label.away) group.append(svg("path", { class: "leader", d: `M${px(x)} ${px(y)}L${px(edge)} ${px(middle)}` }));
+  const shape = number === null ? `M${x} ${y - 7}L${x + 7} ${y}L${x} ${y + 7}L${x - 7} ${y}Z` : SHAPES[number % SHAPES.length](px(x), px(y), 5.5);
+  group.append(svg("path", { class: "marker", d: shape }));
+  const anchor = label.left > x ? { x: px(label.left) } : { x: px(label.right), "text-anchor": "end" };
+  group.append(svg("text", { class: "point-label", y: px(middle) + 4, ...anchor }, point.name));
+  picture.append(group);
+}
