@@ -10,8 +10,7 @@ import pytest
 from penstock.core.errors import BadInput
 from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import Linear, Table
-from penstock.sim.derive import Given, derive
-from penstock.sim.toml import ScenarioFile, read_scenario
+from penstock.sim.derive import Given, World
 from penstock.sim.workloads import Constant, FlashCrowd, Jitter, Load, Pyramid, Shape, Sine, Square, Steps, make_load
 
 WHOLE = """
@@ -65,18 +64,16 @@ size = 0.1
 """
 
 
-def read(folder: Path, text: str) -> ScenarioFile:
+def read(folder: Path, text: str, given: Given | None = None) -> World:
     path = folder / "world.toml"
     path.write_text(text)
-    return read_scenario(path)
+    return World.of_file(path, given or Given())
 
 
 def test_a_whole_file_becomes_a_whole_scenario(tmp_path: Path) -> None:
-    file = read(tmp_path, WHOLE)
-    load = file.load
-    assert load is not None
-    scenario = derive("world", load, Given(), file)
-    assert (scenario.name, scenario.tick_s, len(load.arrivals), scenario.seed) == ("a busy day", 30, 120, 3)
+    scenario = read(tmp_path, WHOLE).scenario()
+    assert (scenario.name, scenario.tick_s, scenario.seed) == ("a busy day", 30, 3)
+    assert len(scenario.load.arrivals) == 120
     assert scenario.limits == Limits(1, 16)
     assert scenario.price == Price(0.2, "minute")
     assert scenario.objective == Objective(90.0)
@@ -88,16 +85,14 @@ def test_a_whole_file_becomes_a_whole_scenario(tmp_path: Path) -> None:
 
 
 def test_options_go_before_the_file(tmp_path: Path) -> None:
-    file = read(tmp_path, WHOLE)
-    assert file.load is not None
     given = Given(Linear(7.0), 5.0, 2, 9, Objective(), Price(1.0), 11)
-    scenario = derive("world", file.load, given, file)
+    scenario = read(tmp_path, WHOLE, given).scenario()
     assert (scenario.capacity, scenario.worker.start_s, scenario.limits) == (Linear(7.0), 5.0, Limits(2, 9))
     assert (scenario.objective, scenario.price.per_hour, scenario.seed) == (Objective(), 1.0, 11)
 
 
 def test_what_nobody_gave_is_derived_and_said() -> None:
-    scenario = derive("trace.csv", Load.of(np.array([600.0, 3840.0]), 60.0), Given())
+    scenario = World("trace.csv", series=Load.of(np.array([600.0, 3840.0]), 60.0)).scenario()
     # The peak is 64/s; a thirty-second of it is 2/s.
     assert scenario.capacity == Linear(2.0)
     assert scenario.limits == Limits(1, 64)
@@ -107,7 +102,7 @@ def test_what_nobody_gave_is_derived_and_said() -> None:
 
 
 def test_an_interval_of_an_hour_gets_an_objective_it_can_meet() -> None:
-    assert derive("t", Load.of(np.array([1.0, 2.0]), 3600.0), Given()).objective == Objective(7200.0)
+    assert World("t", series=Load.of(np.array([1.0, 2.0]), 3600.0)).scenario().objective == Objective(7200.0)
 
 
 @pytest.mark.parametrize(
@@ -132,25 +127,32 @@ def test_an_interval_of_an_hour_gets_an_objective_it_can_meet() -> None:
         ("[[operators]]\nname = 'a'\ncost_s = 1\nafter = ['a']", "in a circle"),
         ("[price]\nbilling = 'week'", "billing 'week' is not known"),
         ("[capacity]\nworkers = [2, 1]\ncapacities = [1.0, 2.0]", "rising worker counts"),
+        ("objective = 'rate'", "describes no load"),
         ("[trace]\npath = 'none.csv'", "no such file"),
         ("tick_s = ", "not a TOML file"),
     ],
 )
 def test_what_is_wrong_is_one_line_with_the_key(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        _ = read(tmp_path, text).load
+        read(tmp_path, text).scenario()
 
 
 def test_a_capacity_table_saturates(tmp_path: Path) -> None:
-    file = read(tmp_path, "[capacity]\nworkers = [1, 2]\ncapacities = [10, 15]\n")
-    assert file.capacity == Table((1, 2), (10.0, 15.0))
+    text = "duration_s = 60\n[workload]\nshape = 'constant'\nrate = 1\n"
+    text += "[capacity]\nworkers = [1, 2]\ncapacities = [10, 15]\n"
+    assert read(tmp_path, text).scenario().capacity == Table((1, 2), (10.0, 15.0))
+
+
+def test_another_seed_draws_another_load_of_the_same_world(tmp_path: Path) -> None:
+    world = read(tmp_path, WHOLE)
+    first, again, other = (world.scenario(seed).load.arrivals.tolist() for seed in (1, 1, 2))
+    assert first == again != other
 
 
 def test_a_trace_in_a_scenario_is_found_beside_it_and_shapes_add_to_it(tmp_path: Path) -> None:
     (tmp_path / "rates.csv").write_text("t_s,n\n0,60\n60,120\n")
     text = "[trace]\npath = 'rates.csv'\nscale = 2\n[[workload]]\nshape = 'constant'\nrate = 1\n"
-    load = read(tmp_path, text).load
-    assert load is not None
+    load = read(tmp_path, text).scenario().load
     assert load.arrivals.tolist() == [60 * 2 + 60, 120 * 2 + 60]
 
 

@@ -11,11 +11,11 @@ from types import FrameType
 from typing import NoReturn
 
 import penstock
-from penstock.cli import trace
+from penstock.cli import policies, replay, trace
 from penstock.core.errors import PenstockError
 
 INTERRUPTED = 130
-COMMANDS = (trace,)
+COMMANDS = (trace, replay, policies)
 
 ABOUT = """\
 Capacity planning and autoscaling for Spark Structured Streaming.

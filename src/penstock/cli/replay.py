@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from rich.console import Console
+
 from penstock.cli.progress import bar
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
@@ -15,11 +17,9 @@ from penstock.models.capacity import Linear, read_model
 from penstock.policies.naming import Named
 from penstock.report.compare import Outputs, compare
 from penstock.report.page import write_page
-from penstock.report.tables import as_csv, as_json, print_table
-from penstock.sim.derive import Given, derive
-from penstock.sim.scenario import Scenario
+from penstock.report.tables import as_csv, as_json, as_table
+from penstock.sim.derive import Given, World
 from penstock.sim.series import SeriesOptions, read_series
-from penstock.sim.toml import ScenarioFile, read_scenario
 
 MISSED = 1
 ALL = ("static-peak", "static-average", "threshold", "clairvoyant")
@@ -81,7 +81,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     policies = [Named.parse(name) for name in options.policy or ALL]
-    scenario = scenario_of(options)
+    scenario = world_of(options).scenario()
     if options.report:
         writable(options.report)
     if options.journal:
@@ -95,33 +95,23 @@ def run(options: argparse.Namespace) -> int:
     elif options.output == "csv":
         print(as_csv(comparison), end="")
     else:
-        print_table(comparison)
+        Console().print(as_table(comparison))
         if options.report:
             print(f"report: {options.report}", file=sys.stderr)
     missed = any(run.score.violations for run in comparison.runs)
     return MISSED if options.check and missed else 0
 
 
-def scenario_of(options: argparse.Namespace) -> Scenario:
-    """The scenario that the options, the file and the trace describe together."""
-    file = read_scenario(options.scenario) if options.scenario else None
+def world_of(options: argparse.Namespace) -> World:
+    """The world that the options, the file and the trace describe together."""
     given = _given(options)
     if options.trace is not None:
-        if file is not None and (file.trace or file.workload):
-            raise BadInput(f"{options.scenario} describes a load of its own: leave out the trace, or the load")
         every_s = duration_s(options.every, "--every") if options.every else None
-        load = read_series(options.trace, SeriesOptions(options.column, every_s))
-        return derive(options.trace.name, load, given, file)
-    return _from_file(file, options.scenario, given)
-
-
-def _from_file(file: ScenarioFile | None, path: Path | None, given: Given) -> Scenario:
-    if file is None or path is None:
+        series = read_series(options.trace, SeriesOptions(options.column, every_s))
+        return World.of_series(options.trace.name, series, given, options.scenario)
+    if options.scenario is None:
         raise BadInput("nothing to replay: name a rate series, or a scenario file with a load (--scenario)")
-    load = file.load
-    if load is None:
-        raise BadInput(f"{path} describes no load: add a [workload] to it, or name a rate series")
-    return derive(path.stem, load, given, file)
+    return World.of_file(options.scenario, given)
 
 
 def _given(options: argparse.Namespace) -> Given:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from penstock.core.dataflow import Dataflow, Operator
+from penstock.core.errors import BadInput
 from penstock.core.job import CapacityModel
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.units import show_duration
 from penstock.models.capacity import Linear
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
-from penstock.sim.toml import ScenarioFile
-from penstock.sim.workloads import Load
+from penstock.sim.toml import ScenarioFile, read_scenario
+from penstock.sim.workloads import Load, make_load, shaped
 
 # A fleet that is neither trivial nor out of scale, and twice as many workers in reserve.
 PEAK_WORKERS = 32
@@ -33,28 +35,62 @@ class Given:
     seed: int | None = None
 
 
-def derive(name: str, load: Load, given: Given, file: ScenarioFile | None = None) -> Scenario:
-    """The scenario, complete."""
-    assumed: dict[str, str] = {}
-    worker = _worker(given, file, assumed)
-    file = file or ScenarioFile()
-    capacity = given.capacity or file.capacity or _capacity(load, file.dataflow, worker, assumed)
-    return Scenario(
-        name=file.name or name,
-        load=load,
-        dataflow=file.dataflow or Dataflow((Operator("job", worker.cores / capacity.capacity(1)),)),
-        capacity=capacity,
-        limits=_limits(given, file, capacity, (load.peak, assumed)),
-        objective=given.objective or file.objective or _objective(load.tick_s, assumed),
-        price=given.price or file.price or _price(assumed),
-        worker=worker,
-        noise=file.noise,
-        pause=file.pause,
-        batch=file.batch,
-        workers_at_start=file.workers_at_start,
-        seed=given.seed if given.seed is not None else file.seed or 0,
-        assumed=assumed,
-    )
+@dataclass(frozen=True, slots=True)
+class World:
+    """A scenario but for its seed: the same world can be drawn many times."""
+
+    name: str
+    given: Given = Given()
+    file: ScenarioFile | None = None
+    series: Load | None = None
+    """A recorded load; without it the file's shapes make one."""
+
+    @classmethod
+    def of_file(cls, path: Path, given: Given) -> World:
+        """A world whose load, too, is in the file."""
+        file = read_scenario(path)
+        if file.trace is None and not file.workload:
+            raise BadInput(f"{path} describes no load: add a [workload] to it, or name a rate series")
+        series = file.trace.load(file.folder) if file.trace else None
+        return cls(file.name or path.stem, given, file, series)
+
+    @classmethod
+    def of_series(cls, name: str, series: Load, given: Given, scenario: Path | None = None) -> World:
+        """A world whose load is a recorded one."""
+        file = read_scenario(scenario) if scenario else None
+        if file is not None and (file.trace or file.workload):
+            raise BadInput(f"{scenario} describes a load of its own: leave out the trace, or the load")
+        return cls(name, given, file, series)
+
+    def scenario(self, seed: int | None = None) -> Scenario:
+        """The world, complete. What nobody gave is derived."""
+        given, file = self.given, self.file or ScenarioFile()
+        seed = next((s for s in (seed, given.seed, file.seed) if s is not None), 0)
+        load = self._load(file, seed)
+        assumed: dict[str, str] = {}
+        worker = _worker(given, self.file, assumed)
+        capacity = given.capacity or file.capacity or _capacity(load, file.dataflow, worker, assumed)
+        return Scenario(
+            name=self.name,
+            load=load,
+            dataflow=file.dataflow or Dataflow((Operator("job", worker.cores / capacity.capacity(1)),)),
+            capacity=capacity,
+            limits=_limits(given, file, (capacity, load.peak), assumed),
+            objective=given.objective or file.objective or _objective(load.tick_s, assumed),
+            price=given.price or file.price or _price(assumed),
+            worker=worker,
+            noise=file.noise,
+            pause=file.pause,
+            batch=file.batch,
+            workers_at_start=file.workers_at_start,
+            seed=seed,
+            assumed=assumed,
+        )
+
+    def _load(self, file: ScenarioFile, seed: int) -> Load:
+        if self.series is not None:
+            return shaped(self.series, file.workload, seed)
+        return make_load(file.workload, file.duration_s or 0.0, file.tick_s, seed)
 
 
 def _worker(given: Given, file: ScenarioFile | None, assumed: dict[str, str]) -> WorkerSpec:
@@ -75,9 +111,9 @@ def _capacity(load: Load, flow: Dataflow | None, worker: WorkerSpec, assumed: di
 
 
 def _limits(
-    given: Given, file: ScenarioFile, capacity: CapacityModel, peak: tuple[float, dict[str, str]]
+    given: Given, file: ScenarioFile, needed_by: tuple[CapacityModel, float], assumed: dict[str, str]
 ) -> Limits:
-    rate, assumed = peak
+    capacity, rate = needed_by
     low, high = given.workers_min, given.workers_max
     if file.limits is not None:
         low = file.limits.workers_min if low is None else low

@@ -46,16 +46,16 @@ class Fifo:
             else:
                 stretch[0], stretch[2] = last_s, stretch[2] - taken
             events -= taken
-            self.processed += taken
+            self.processed = min(self.processed + taken, self.arrived)
             self.waiting -= taken
             now_s = then_s
         if not self._stretches:
             self.waiting, self.processed = 0.0, self.arrived
 
     def pass_through(self, events: float, service_s: float) -> None:
-        """Events served as they come."""
+        """Events served as they come; nothing waits."""
         self.arrived += events
-        self.processed += events
+        self.processed = self.arrived
         self._note(service_s, service_s, events)
 
     def take_responses(self) -> Responses:

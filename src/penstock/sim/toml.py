@@ -17,7 +17,7 @@ from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import Linear, Table, read_model
 from penstock.sim.series import Trace
 from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, WorkerSpec
-from penstock.sim.workloads import SHAPES, Load, Shape, make_load, shaped
+from penstock.sim.workloads import SHAPES, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,6 @@ class ScenarioFile:
             raise BadInput("a workload of shapes needs the key duration_s")
         if self.operators:
             Dataflow(self.operators)  # refuses operators that do not fit together
-
-    @property
-    def load(self) -> Load | None:
-        """The load that the file describes; `None` when it leaves that to others."""
-        seed = self.seed or 0
-        if self.trace is not None:
-            return shaped(self.trace.load(self.folder), self.workload, seed)
-        if not self.workload:
-            return None
-        return make_load(self.workload, self.duration_s or 0.0, self.tick_s, seed)
 
     @property
     def dataflow(self) -> Dataflow | None:
