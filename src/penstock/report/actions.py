@@ -53,11 +53,25 @@ class Action:
         )
 
 
+class Watch:
+    """Tells the steps that are scaling actions: as in the score, an equal target is none."""
+
+    def __init__(self) -> None:
+        self._target: Allocation | None = None
+
+    def action(self, step: Step, number: int) -> Action | None:
+        before = step.seen.target if self._target is None else self._target
+        self._target = after = step.target
+        if before is after or before == after:
+            return None
+        return Action(step.seen.time_s, number, len(before.workers), len(after.workers), step.decision.reason)
+
+
 class Actions:
     """Notes scaling actions; neighbours share a mark as soon as there are more than a screen can show."""
 
     def __init__(self) -> None:
-        self._target: Allocation | None = None
+        self._watch = Watch()
         self._marks: list[Action] = []
 
     @property
@@ -65,13 +79,11 @@ class Actions:
         return sum(mark.count for mark in self._marks)
 
     def note(self, step: Step, number: int) -> None:
-        """Look at one step; equal targets are no action, as in the score."""
-        before = step.seen.target if self._target is None else self._target
-        self._target = after = step.target
-        if before is after or before == after:
+        """Look at one step."""
+        action = self._watch.action(step, number)
+        if action is None:
             return
-        sizes = len(before.workers), len(after.workers)
-        self._marks.append(Action(step.seen.time_s, number, *sizes, step.decision.reason))
+        self._marks.append(action)
         if len(self._marks) > ACTIONS_MAX:
             # Half as many, so that the next merge is at least 750 actions away.
             self._marks = list(self.marks(ACTIONS_MAX // 2))

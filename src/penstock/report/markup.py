@@ -41,6 +41,11 @@ COLUMNS = (
 BOUND_AFTER = "Cost"
 
 
+def colour(number: int) -> str:
+    """The class of a run; beyond eight the colours come again, dashed and with square dots."""
+    return f"c{number % COLOURS}" + (" again" if number >= COLOURS else "")
+
+
 def table(comparison: Comparison) -> str:
     """The runs, a row each; below them what no policy can beat."""
     heads = "".join(_heads(comparison))
@@ -65,7 +70,7 @@ def _head(heading: str, meaning: str) -> str:
 
 def _row(comparison: Comparison, number: int, run: Run) -> str:
     name = escape(run.name)
-    cells = [f'<th scope="row" class="name" data-v="{name}"><i class="dot c{number % COLOURS}"></i>{name}</th>']
+    cells = [f'<th scope="row" class="name" data-v="{name}"><i class="dot {colour(number)}"></i>{name}</th>']
     for column in COLUMNS:
         value = column.value(run.score)
         best = column.ranked and _leads(value, [column.value(other.score) for other in comparison.runs])
@@ -100,7 +105,7 @@ def facts(comparison: Comparison) -> str:
     pairs = {name: text for name, text in _common(comparison.runs).items() if text}
     items = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in pairs.items())
     assumed = "".join(
-        f'<div class="assumed"><dt>{escape(name)}</dt><dd>{escape(str(text))} <em>assumed</em></dd></div>'
+        f"<div><dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(str(text))} <em>assumed</em></dd></div>"
         for name, text in comparison.assumed.items()
     )
     return f'<dl class="facts">{items}{assumed}</dl>'
@@ -122,4 +127,4 @@ def _common(runs: tuple[Run, ...]) -> Mapping[str, str]:
         "steps": f"{curves.steps:,} of {show.duration(header.tick_s)}, {show.duration(score.duration_s)} in all",
         "dates": f"{' – '.join(dates)} UTC" if dates else "",
         "seed": "" if header.seed is None else str(header.seed),
-    } | {str(name): str(value) for name, value in shared.items()}
+    } | dict(show.fact(name, value) for name, value in shared.items() if not isinstance(value, Mapping))

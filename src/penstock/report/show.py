@@ -78,6 +78,24 @@ def duration(seconds: float) -> str:
     return show_duration(seconds) if math.isfinite(seconds) else NOTHING
 
 
+def workers(number: int) -> str:
+    return "1 worker" if number == 1 else f"{number} workers"
+
+
+def fact(name: str, value: object) -> tuple[str, str]:
+    """A header's fact in words: the unit moves from the name to the value.
+
+    >>> fact("capacity_per_s", 50.0), fact("start_s", 90), fact("trace", "nasa")
+    (('capacity', '50/s'), ('start', '90 s'), ('trace', 'nasa'))
+    """
+    number = float(value) if isinstance(value, (int, float)) else None
+    if number is not None and name.endswith("_per_s"):
+        return name.removesuffix("_per_s").replace("_", " "), f"{count(number)}/s"
+    if number is not None and name.endswith("_s"):
+        return name.removesuffix("_s").replace("_", " "), duration(number)
+    return name.replace("_", " "), str(value)
+
+
 def moment(time_s: float, origin_s: float | None) -> str:
     """A time of a run: the date in UTC where it is known, else the time since the beginning.
 

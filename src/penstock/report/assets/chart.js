@@ -45,6 +45,9 @@ function valueTicks(domain, most) {
   return ticks;
 }
 
+// Beyond eight runs the colours come again, dashed and with square dots.
+const colourOf = (number) => `c${number % 8}${number >= 8 ? " again" : ""}`;
+
 const px = (number) => Math.round(number * 10) / 10;
 
 // Runs of neighbouring buckets without a gap or an absent value between them: [first, last] pairs.

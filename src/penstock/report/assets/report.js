@@ -96,7 +96,7 @@ function set(keys, key, on) {
 }
 
 function policyChips(runs) {
-  const chips = runs.map((run) => toggle(run.name, `c${run.number % 8}`, timeline.shown.has(run.number), (on) => set(timeline.shown, run.number, on)));
+  const chips = runs.map((run) => toggle(run.name, colourOf(run.number), timeline.shown.has(run.number), (on) => set(timeline.shown, run.number, on)));
   const all = (on) => () => {
     for (const chip of chips) chip.firstChild.checked = on;
     timeline.shown = new Set(on ? runs.map((run) => run.number) : []);

@@ -14,9 +14,12 @@ function padded(values, share, floor) {
   return { low: floor === undefined ? Math.max(0, low - margin) : floor, high: high + margin, log: false };
 }
 
+// A long name would push all labels out of the picture; the table has it in full.
+const clipped = (name) => (name.length > 30 ? name.slice(0, 29) + "…" : name);
+
 function scatterPoints(report) {
   const points = report.runs
-    .map((run, number) => ({ number, name: run.name, cost: run.cost, share: run.share }))
+    .map((run) => ({ number: run.number, name: clipped(run.name), cost: run.cost, share: run.share }))
     .filter((point) => point.cost !== null && point.share !== null);
   if (report.bound.cost !== null) {
     points.push({ number: null, name: "future known", cost: report.bound.cost, share: 0 });
@@ -46,7 +49,7 @@ function scatterAxes(picture, { costs, shares, x, y, width, bottom, kept }) {
     picture.append(svg("path", { class: tick ? "grid" : "axis", d: `M${GUTTER.left} ${px(y(tick))}H${width - 20}` }));
     picture.append(svg("text", { class: "tick end", x: GUTTER.left - 8, y: px(y(tick)) + 4 }, threeDigits(tick * 100) + " %"));
   }
-  for (const tick of valueTicks(costs, Math.max(2, Math.floor(width / 110)))) {
+  for (const tick of valueTicks(costs, Math.max(2, Math.floor(width / 90)))) {
     picture.append(svg("path", { class: "axis", d: `M${px(x(tick))} ${bottom}v4` }));
     picture.append(svg("text", { class: "tick middle", x: px(x(tick)), y: bottom + 17 }, showMoney(tick).replace(".00", "")));
   }
@@ -83,7 +86,7 @@ function labelPlaces({ x, y }, length) {
 
 function drawPoint(picture, point) {
   const { x, y, label, number } = point;
-  const group = svg("g", { class: number === null ? "bound-point" : `point c${number % 8}` });
+  const group = svg("g", { class: number === null ? "bound-point" : `point ${colourOf(number)}` });
   group.append(svg("title", {}, `${point.name}: ${showMoney(point.cost)}, missed ${showShare(point.share)}`));
   const edge = label.left > x ? label.left - 3 : label.right + 3, middle = label.top + 7;
   if (label.away) group.append(svg("path", { class: "leader", d: `M${px(x)} ${px(y)}L${px(edge)} ${px(middle)}` }));

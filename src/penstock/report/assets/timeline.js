@@ -41,7 +41,7 @@ function drawPanel(panel) {
   const card = html("article", "card panel");
   const head = card.appendChild(html("header"));
   const title = head.appendChild(html("h3"));
-  if (!panel.overlaid) title.append(html("i", `dot c${panel.runs[0].number % 8}`));
+  if (!panel.overlaid) title.append(html("i", `dot ${colourOf(panel.runs[0].number)}`));
   title.append(panel.title);
   head.append(html("p", "figures", panel.overlaid ? "one line a policy: the mean of each point" : figures(panel.runs[0])));
   panel.plots.forEach((plot, number) => card.append(drawPlot(panel, plot, number === panel.plots.length - 1)));
@@ -89,7 +89,7 @@ function drawLegend(plot) {
   return legend;
 }
 
-const lookOf = ({ look, run }) => (look === "own" ? `own c${run.number % 8}` : look);
+const lookOf = ({ look, run }) => (look === "own" ? `own ${colourOf(run.number)}` : look);
 
 function drawGrid(picture, plot, height) {
   const right = GUTTER.left + timeline.inner;
@@ -139,7 +139,7 @@ function drawLane(inside, run, height) {
   for (const [kind, way] of [["up", 1], ["down", -1]]) {
     const some = marks.filter((mark) => mark.count > 1 || Math.sign(mark.after - mark.before) !== -way);
     const d = some.map((mark) => tip(timeline.x(mark.time), way)).join("");
-    inside.append(svg("path", { class: `mark ${kind} c${run.number % 8} ${sparse ? "sparse" : ""}`, d }));
+    inside.append(svg("path", { class: `mark ${kind} ${colourOf(run.number)} ${sparse ? "sparse" : ""}`, d }));
   }
 }
 

@@ -1,0 +1,152 @@
+"""Why a step was taken, and what a run came to, read from its journal."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from penstock.core.allocation import Allocation
+from penstock.core.errors import BadInput
+from penstock.core.journal import Header, Journal
+from penstock.core.loop import Step
+from penstock.core.score import Score, Scorer
+from penstock.report import show
+from penstock.report.actions import Action, Watch
+from penstock.report.comparison import steps_of
+
+ACTIONS_LAST = 10
+# What a person sees of an observation, and how it is written.
+SEEN = {
+    "input_rate": lambda value: f"{show.count(value)}/s",
+    "capacity": lambda value: f"{show.count(value)}/s",
+    "latency_s": show.duration,
+    "backlog": show.count,
+    "running": show.count,
+    "asked": show.count,
+    "load": show.share,
+}
+NAMES = {"input_rate": "input rate", "latency_s": "latency", "running": "workers running", "asked": "workers asked for"}
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """One step, and the one before it where there is one."""
+
+    header: Header
+    number: int
+    step: Step
+    before: Step | None
+    missed: bool
+
+    @property
+    def seen(self) -> dict[str, float]:
+        return _seen(self.step)
+
+    @property
+    def changed(self) -> dict[str, tuple[float, float]]:
+        """What is seen otherwise than a step ago."""
+        if self.before is None:
+            return {}
+        was = _seen(self.before)
+        return {name: (was[name], value) for name, value in self.seen.items() if was.get(name, value) != value}
+
+    @property
+    def cut(self) -> bool:
+        return len(self.step.decision.target.workers) != len(self.step.target.workers)
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A run in short."""
+
+    header: Header
+    score: Score
+    steps: int
+    actions: tuple[Action, ...]
+    """The last of them."""
+
+
+def why(journal: Journal, number: int) -> Why:
+    """What was seen, decided and changed at a step; the first step is 1."""
+    if number < 1:
+        raise BadInput(f"there is no step {number}: the first step is 1")
+    before, arrived, count = None, 0.0, 0
+    for count, step in enumerate(steps_of(journal), start=1):
+        if count == number:
+            missed = journal.header.objective.missed(step.seen, step.seen.arrived - arrived)
+            return Why(journal.header, number, step, before, missed)
+        before, arrived = step, step.seen.arrived
+    raise BadInput(f"there is no step {number}: {journal.path} has {f'steps 1 … {count}' if count else 'no steps'}")
+
+
+def digest(journal: Journal) -> Digest:
+    """The score, and the last scaling actions."""
+    header = journal.header
+    scorer, watch = Scorer(header.objective, header.price), Watch()
+    actions: deque[Action] = deque(maxlen=ACTIONS_LAST)
+    count = 0
+    for count, step in enumerate(steps_of(journal), start=1):
+        scorer.add(step)
+        action = watch.action(step, count)
+        if action is not None:
+            actions.append(action)
+    if not count:
+        raise BadInput(f"{journal.path} has no steps: the run wrote its header and nothing more")
+    return Digest(header, scorer.result(), count, tuple(actions))
+
+
+def change(before: Allocation, after: Allocation) -> str:
+    """What an allocation became.
+
+    >>> change(Allocation.of(2), Allocation.of(3)), change(Allocation.of(2), Allocation.of(2))
+    ('2 → 3 workers', '2 workers, as before')
+    """
+    if before == after:
+        return f"{show.workers(len(after.workers))}, as before"
+    if len(before.workers) != len(after.workers):
+        return f"{len(before.workers)} → {show.workers(len(after.workers))}"
+    knobs = ("workers", "parallelism", "instances", "cpu_share", "alternate")
+    moved = [knob for knob in knobs if getattr(before, knob) != getattr(after, knob)]
+    return f"{show.workers(len(after.workers))}, other {', '.join(moved)}"
+
+
+def why_record(found: Why) -> dict[str, Any]:
+    """A step for programs."""
+    step = found.step
+    return {
+        "step": found.number,
+        "time_s": step.seen.time_s,
+        "time": show.moment(step.seen.time_s, found.header.origin_s),
+        "policy": found.header.policy,
+        "seen": found.seen,
+        "objective": str(found.header.objective),
+        "missed": found.missed,
+        "decision": {
+            "workers": len(step.decision.target.workers),
+            "reason": step.decision.reason,
+            "signals": dict(step.decision.signals),
+        },
+        "applied": {"workers": len(step.target.workers), "change": change(step.seen.target, step.target)},
+        "cut": found.cut,
+        "limits": asdict(found.header.limits),
+        "changed": {name: {"before": was, "now": now} for name, (was, now) in found.changed.items()},
+    }
+
+
+def digest_record(found: Digest) -> dict[str, Any]:
+    """A run for programs."""
+    header = asdict(found.header) | {"objective": str(found.header.objective)}
+    return {
+        "header": header,
+        "steps": found.steps,
+        "score": asdict(found.score),
+        "last_actions": [asdict(action) for action in found.actions],
+    }
+
+
+def _seen(step: Step) -> dict[str, float]:
+    seen = step.seen
+    values = {name: float(getattr(seen, name)) for name in ("input_rate", "capacity", "latency_s", "backlog")}
+    values |= {"running": len(seen.running.workers), "asked": len(seen.target.workers)}
+    return values | ({"load": seen.workers.mean("cpu")} if seen.workers.columns else {})
