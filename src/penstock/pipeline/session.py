@@ -1,0 +1,176 @@
+"""A Spark session that starts quietly and leaves nothing behind: no JVM, no scratch, no warehouse."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from penstock.core.errors import BadInput, PenstockError, WorldFailed
+from penstock.pipeline.java import need_java
+
+LOCAL = "local[*]"
+ANSWER_S = 25.0  # a standalone master that lives answers in well under a second; Spark itself would wait 60
+OTHER_ANSWER_S = 180.0  # yarn and Kubernetes may first have to find room for a container
+
+
+@contextlib.contextmanager
+def session(master: str | None = None, app_name: str = "penstock") -> Iterator[SparkSession]:
+    """A Spark session, `local[*]` unless a master is given; one that already runs is used and left alone.
+
+    >>> with session() as spark:  # doctest: +SKIP
+    ...     spark.range(3).count()
+    3
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    need_java()
+    master = master or LOCAL
+    _reach(master)
+    folder = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
+    try:
+        with _gateway(_settings(master, app_name, folder), folder / "jvm.log") as gateway:
+            yield _start(gateway, master, folder / "jvm.log")
+            SparkSession.builder.getOrCreate().stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _settings(master: str, app_name: str, folder: Path) -> SparkConf:
+    cores = os.cpu_count() or 1
+    conf = SparkConf(loadDefaults=True)
+    conf.setMaster(master).setAppName(app_name)
+    conf.set("spark.ui.enabled", "false").set("spark.ui.showConsoleProgress", "false")
+    conf.set("spark.log.level", "ERROR")
+    conf.set("spark.sql.session.timeZone", "UTC")
+    conf.set("spark.sql.warehouse.dir", str(folder / "warehouse"))
+    conf.set("spark.sql.catalogImplementation", "in-memory")
+    # pyarrow and DuckDB read microseconds as UTC; Spark's default INT96 loses the zone.
+    conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    # Adaptive execution joins small shuffle partitions; the default of 200 costs 2 s a job on two cores.
+    conf.set("spark.sql.shuffle.partitions", str(max(8, 2 * cores)))
+    conf.set("spark.sql.adaptive.coalescePartitions.initialPartitionNum", str(max(8, 2 * cores)))
+    conf.set("spark.driver.extraJavaOptions", f'-Djava.io.tmpdir="{folder}" -XX:-UsePerfData -XX:+UseParallelGC')
+    if master.startswith("local"):
+        conf.set("spark.local.dir", str(folder))
+        conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
+        conf.set("spark.driver.memory", f"{min(8, max(1, cores // 2))}g")
+    return conf
+
+
+@contextlib.contextmanager
+def _gateway(conf: SparkConf, log: Path) -> Iterator[Any]:
+    """The JVM and the way into it. What the JVM says goes to `log`, never to the user's terminal."""
+    with log.open("wb") as said, ThreadPoolExecutor(1) as starter:
+        # Started in a thread: were the wait itself interrupted, nobody would know which JVM to end.
+        starting = starter.submit(launch_gateway, conf, {"stdout": said, "stderr": said})
+        gateway = None
+        try:
+            gateway = starting.result()
+            yield gateway
+        except (PenstockError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            if gateway is None:
+                raise WorldFailed(f"Spark did not start: {_last_words(log) or error}") from None
+            raise
+        finally:
+            _end(gateway if gateway is not None else _result(starting))
+
+
+def _result(starting: Any) -> Any:
+    return None if starting.exception() else starting.result()
+
+
+def _start(gateway: Any, master: str, log: Path) -> SparkSession:
+    """The session in a fresh JVM; a master that stays silent ends the JVM instead of holding the user."""
+    handler = signal.getsignal(signal.SIGINT)
+    patience = ANSWER_S if master.startswith("spark://") else OTHER_ANSWER_S
+    clock = threading.Timer(patience, gateway.proc.kill)
+    clock.start()
+    try:
+        context = SparkContext(gateway=gateway, conf=None)
+        spark = SparkSession.builder.getOrCreate()
+        _wait_for_executors(context, master)
+    except PenstockError:
+        raise
+    except Exception as error:
+        if gateway.proc.poll() is not None:
+            raise WorldFailed(f"the master {master} did not answer within {patience:.0f} s") from None
+        raise WorldFailed(f"Spark did not start on {master}: {_last_words(log) or _brief(error)}") from None
+    finally:
+        clock.cancel()
+        # PySpark's own handler asks the busy JVM, on the busy connection, to cancel: Ctrl-C would wait
+        # for the job to end. Ours ends the JVM.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+    return spark
+
+
+def _wait_for_executors(context: SparkContext, master: str) -> None:
+    if master.startswith("local"):
+        return
+    tick = threading.Event()
+    status = context._jsc.sc().getExecutorMemoryStatus
+    for _ in range(int(ANSWER_S * 4)):
+        if status().size() > 1:  # the driver itself is one
+            return
+        tick.wait(0.25)
+    raise WorldFailed(f"the master {master} gave no executor within {ANSWER_S:.0f} s: are its workers up and free?")
+
+
+def _end(gateway: Any) -> None:
+    """End the JVM: it leaves when its standard input closes, and is killed when it does not."""
+    # An interrupted call leaves half an answer on the connection, so nothing more is asked of the JVM.
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+    if gateway is None:
+        return
+    try:
+        gateway.proc.stdin.close()
+        gateway.proc.wait(timeout=10)
+    finally:
+        gateway.proc.kill()
+        gateway.proc.wait()
+        with contextlib.suppress(Exception):
+            gateway.shutdown()
+
+
+def _reach(master: str) -> None:
+    """Refuse a standalone master that nobody listens at, before a JVM is started."""
+    known = ("local", "spark://", "yarn", "k8s://")
+    if not master.startswith(known):
+        raise BadInput(f"'{master}' is not a Spark master: write local[*], spark://host:7077, k8s://… or yarn")
+    if not master.startswith("spark://"):
+        return
+    host, _, port = master.removeprefix("spark://").split(",")[0].rpartition(":")
+    if not host or not port.isdigit():
+        raise BadInput(f"'{master}' is not a standalone master: write spark://host:port")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise WorldFailed(f"the master {master} does not answer: {error.strerror or error}") from None
+
+
+def _last_words(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+    telling = [line.strip() for line in lines if "Exception" in line or "rror" in line]
+    return telling[-1][:300] if telling else ""
+
+
+def _brief(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:300]

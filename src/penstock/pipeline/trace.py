@@ -1,0 +1,120 @@
+"""From a raw source to a rate series: the order of the steps."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pyspark.sql import Row, SparkSession
+
+from penstock.core.errors import BadInput
+from penstock.core.files import writable
+from penstock.pipeline.columns import read_table
+from penstock.pipeline.failures import plain
+from penstock.pipeline.intervals import filled, totals, with_missing
+from penstock.pipeline.logs import read_log
+from penstock.pipeline.prometheus import read_prometheus
+from penstock.pipeline.reading import Reading
+from penstock.pipeline.recognise import Source, recognise
+from penstock.pipeline.reports import read_reports
+from penstock.pipeline.request import EVENT_KINDS, ArrivalStats, TraceRequest, TraceSummary
+from penstock.pipeline.session import session
+from penstock.pipeline.stats import arrival_stats, dispersion_of_counts
+from penstock.pipeline.store import stored, write_lines, write_series
+from penstock.pipeline.tabulate import Tabulated, tabulated
+from penstock.pipeline.watch import watched
+from penstock.pipeline.wc98 import read_wc98
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def make_trace(request: TraceRequest, done: Callable[[float], None] | None = None) -> TraceSummary:
+    """Read a source, write its rate series, and say what was found; `done` is told the share done so far."""
+    writable(request.output)
+    writable(request.quarantine_path)
+    source = recognise(request)
+    if request.stats and source.kind not in EVENT_KINDS:
+        raise BadInput(
+            f"{request.source}: --stats needs single arrivals, and {source.kind} only give their number: "
+            "inter-arrival times cannot be had from it"
+        )
+    with (
+        session(request.master, "penstock trace") as spark,
+        watched(spark, done),
+        _scratch(request) as scratch,
+        plain(request.source),
+    ):
+        return _made(spark, source, request, scratch)
+
+
+@contextlib.contextmanager
+def _scratch(request: TraceRequest) -> Iterator[Path]:
+    """A folder beside the output: what is there can be renamed to it, and a cluster that sees one sees the other."""
+    folder = request.output.resolve().with_name(f".{request.output.name}.{os.getpid()}.scratch")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _made(spark: SparkSession, source: Source, request: TraceRequest, scratch: Path) -> TraceSummary:
+    reading = _read(spark, source, request, scratch)
+    table = tabulated(source.kind, reading, request, scratch)
+    known = stored(with_missing(table.intervals, request.every_us, table.gap_us, table.phase_us), scratch / "known")
+    found = totals(known).first()
+    if found is None or not found["intervals"]:
+        raise BadInput(f"{request.source}: {table.rows} lines, but no arrivals between two points in time")
+    series = filled(known, request.every_us)
+    stats = arrival_stats(reading, request, scratch) if request.stats else None
+    if stats is not None:
+        stats = dataclasses.replace(stats, dispersion_of_counts=dispersion_of_counts(series))
+    write_series(series, request.output, scratch)
+    if table.bad:
+        write_lines(reading.bad, request.quarantine_path, scratch)
+    return _summary(source, request, table, found, stats)
+
+
+def _read(spark: SparkSession, source: Source, request: TraceRequest, scratch: Path) -> Reading:
+    match source.kind:
+        case "log":
+            return read_log(spark, source)
+        case "wc98":
+            return read_wc98(spark, source, scratch)
+        case "progress" | "eventlog":
+            return read_reports(spark, source, scratch)
+        case "prometheus":
+            return read_prometheus(spark, source, request, scratch)
+        case _:
+            return read_table(spark, source, None if request.step_s is None else round(request.step_s * 1e6))
+
+
+def _summary(
+    source: Source, request: TraceRequest, table: Tabulated, found: Row, stats: ArrivalStats | None
+) -> TraceSummary:
+    return TraceSummary(
+        source=request.source,
+        kind=source.kind,
+        output=request.output,
+        every_s=request.every_s,
+        rows=table.rows,
+        bad=table.bad,
+        quarantine=request.quarantine_path if table.bad else None,
+        intervals=found["intervals"],
+        gaps=found["gaps"],
+        gap_s=found["missing"] * request.every_s,
+        first=_EPOCH + timedelta(microseconds=found["first"]),
+        last=_EPOCH + timedelta(microseconds=found["last"]),
+        arrivals=found["arrivals"],
+        mean_rate=found["arrivals"] / (found["intervals"] * request.every_s),
+        peak_rate=found["peak"] / request.every_s,
+        bytes=found["bytes"],
+        notes=table.notes,
+        stats=stats,
+    )
