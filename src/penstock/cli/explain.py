@@ -136,5 +136,5 @@ def _action_lines(found: Digest) -> Iterator[str]:
     yield f"Last {len(found.actions)} of {total} scaling actions:" if total > 1 else "The scaling action:"
     width = len(str(found.actions[-1].step))
     for action in found.actions:
-        moment = show.moment(action.time_s, found.header.origin_s)
-        yield f"  step {action.step:>{width}}  {moment}  {action.before} → {show.workers(action.after)}: {action.reason}"
+        when = f"step {action.step:>{width}}  {show.moment(action.time_s, found.header.origin_s)}"
+        yield f"  {when}  {action.before} → {show.workers(action.after)}: {action.reason}"

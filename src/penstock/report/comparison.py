@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,7 +47,8 @@ class Comparison:
 
     def to_bound(self, cost: float) -> float | None:
         """A cost as a multiple of the lower bound; `None` without one."""
-        return cost / self.bound_lower if self.bound_lower else None
+        lower = self.bound_lower
+        return cost / lower if lower is not None and 0 < lower < math.inf else None
 
 
 def run_of_journal(path: Path) -> tuple[Run, int]:

@@ -60,7 +60,7 @@ def _heads(comparison: Comparison) -> Iterable[str]:
     yield '<th scope="col" class="name"><button type="button">Policy</button></th>'
     for column in COLUMNS:
         yield _head(column.heading, column.meaning)
-        if column.heading == BOUND_AFTER and comparison.bound_lower:
+        if column.heading == BOUND_AFTER and comparison.to_bound(1.0) is not None:
             yield _head("× bound", "cost as a multiple of the lower bound")
 
 
@@ -118,7 +118,7 @@ def _common(runs: tuple[Run, ...]) -> Mapping[str, str]:
     price = f"${header.price.per_hour:g} per worker hour, billed by the {header.price.billing}"
     # Where a fact differs, it belongs to one policy and stands in that policy's panel.
     shared = {k: v for k, v in header.facts.items() if all(run.header.facts.get(k) == v for run in runs)}
-    ends_s = [*curves.starts_s[:1].tolist(), curves.end_s] if header.origin_s is not None else []
+    ends_s = [float(curves.starts_s[0]), curves.end_s] if header.origin_s is not None and curves.steps else []
     dates = [show.moment(time_s, header.origin_s)[:16] for time_s in ends_s]
     return {
         "objective": show.objective(str(header.objective)),

@@ -14,6 +14,8 @@ from rich.text import Text
 from penstock.report import show
 from penstock.report.comparison import Comparison, Run
 
+WIDTH_MAX = 100
+_HEADINGS = ("cost", "/bound", "missed", "times", "late", "actions", "+/−", "p50", "p95", "p99", "load")
 _SCORES = (
     "violation_share",
     "violations",
@@ -31,11 +33,15 @@ _MORE_SCORES = ("arrived", "processed", "backlog", "load", "worker_hours", "dura
 def as_table(comparison: Comparison) -> Table:
     """A rich table of at most 100 columns: the policy, then numbers to the right."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold", caption_justify="left")
-    table.add_column("policy", no_wrap=True, overflow="ellipsis", max_width=22)
-    for heading in ("cost", "/bound", "missed", "times", "late", "actions", "+/−", "p50", "p95", "p99", "load"):
+    rows = [_cells(comparison, run) for run in comparison.runs]
+    widths = [max(map(len, column)) + 1 for column in zip(_HEADINGS, *rows, strict=True)]
+    # A long name is cut, never a number.
+    table.add_column("policy", no_wrap=True, overflow="ellipsis", max_width=max(8, WIDTH_MAX - sum(widths)))
+    for heading in _HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
-    for run in comparison.runs:
-        table.add_row(*_cells(comparison, run))
+    for run, row in zip(comparison.runs, rows, strict=True):
+        # As Text, not markup: a policy named "[red]" is a name, not a colour.
+        table.add_row(Text(run.name), *row)
     table.caption = _caption(comparison)
     return table
 
@@ -77,11 +83,9 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _cells(comparison: Comparison, run: Run) -> list[str | Text]:
+def _cells(comparison: Comparison, run: Run) -> list[str]:
     score = run.score
     return [
-        # As Text, not markup: a policy named "[red]" is a name, not a colour.
-        Text(run.name),
         show.money(score.cost),
         show.multiple(comparison.to_bound(score.cost)),
         show.share(score.violation_share),
