@@ -7,21 +7,31 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from types import FrameType
 from typing import NoReturn
 
 import penstock
-from penstock.cli import policies, replay, trace
 from penstock.core.errors import PenstockError
 
 INTERRUPTED = 130
-COMMANDS = (trace, replay, policies)
+COMMANDS = {
+    "trace": "make a rate series of a raw log (a Spark job)",
+    "replay": "compare policies on a rate series: cost, violations, scaling actions",
+    "sweep": "thousands of replays as one Spark job",
+    "explain": "say why a step was taken",
+    "policies": "list the policies",
+    "demo": "all of it, on a generated log",
+}
 
 ABOUT = """\
 Capacity planning and autoscaling for Spark Structured Streaming.
 
+  penstock demo                                  all of it, on a generated log
   penstock trace access.log -o rates.parquet     a raw log becomes a rate series (a Spark job)
   penstock replay rates.parquet                  what would each policy have cost, and missed?
+
+Exit codes: 0 done, 1 the objective was missed (--check), 2 bad input, 3 the world failed, 130 interrupted.
 """
 
 
@@ -32,19 +42,25 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (try {self.prog} --help)\n")
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser. Only the command that was asked for is loaded: SciPy and Arrow take half a second."""
     form = argparse.RawDescriptionHelpFormatter
     top = Parser(prog="penstock", description=ABOUT, formatter_class=form)
     top.add_argument("--version", action="version", version=f"penstock {penstock.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
-    for command in COMMANDS:
-        command.add(commands)
+    chosen = next((word for word in arguments if not word.startswith("-")), None)
+    for name, summary in COMMANDS.items():
+        if name == chosen:
+            import_module(f"penstock.cli.{name}").add(commands)
+        else:
+            commands.add_parser(name, help=summary)
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    options = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = parser(words).parse_args(words)
     try:
         return int(options.run(options))
     except PenstockError as error:

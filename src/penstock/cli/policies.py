@@ -25,7 +25,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    rows = [(name, maker.__doc__ or "", _parameters(maker), maker.source) for name, maker in POLICIES.items()]
+    rows = [
+        (name, maker.__doc__ or "", _parameters(maker), getattr(maker, "source", ""))
+        for name, maker in POLICIES.items()
+    ]
     guards = [(f"…:{name}=TIME", maker.__doc__ or "", "", "a guard") for name, maker in GUARDS.items()]
     if options.output == "json":
         keys = ("name", "what", "parameters", "source")

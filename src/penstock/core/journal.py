@@ -105,7 +105,7 @@ class JournalWriter:
         for name, stats in seen.operators.items():
             fields[f"operator {name}"] = [getattr(stats, slot) for slot in OperatorStats.__slots__]
         for name, path in seen.paths.items():
-            fields[f"path {name}"] = [path.count, path.sum_s, {str(k): v for k, v in path.bins.items()}]
+            fields[f"path {name}"] = [path.count, path.sum_s, {str(k): v for k, v in path.bins.items()}, path.unit_s]
         if seen.batch is not None:
             fields["batch"] = [getattr(seen.batch, slot) for slot in Batch.__slots__]
         return fields
@@ -205,13 +205,16 @@ def _step(state: dict[str, Any], allocations: dict[str, Allocation]) -> Step:
         target=asked,
         workers=WorkerTable(tuple(worker.name for worker in running.workers), grouped["worker"]),
         operators={name: OperatorStats(*values) for name, values in grouped["operator"].items()},
-        paths={
-            name: Responses(v[0], v[1], {int(k): n for k, n in v[2].items()}) for name, v in grouped["path"].items()
-        },
+        paths={name: _responses(values) for name, values in grouped["path"].items()},
         batch=Batch(*state["batch"]) if state.get("batch") else None,
     )
     decided = target if wanted is None else _allocation(wanted, allocations)
     return Step(seen, Decision(decided, state["reason"], grouped["signal"]), target)
+
+
+def _responses(values: list[Any]) -> Responses:
+    count, sum_s, bins, unit_s = values
+    return Responses(count, sum_s, {int(number): events for number, events in bins.items()}, unit_s)
 
 
 def _allocation(content: dict[str, Any], known: dict[str, Allocation]) -> Allocation:

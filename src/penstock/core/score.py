@@ -9,7 +9,7 @@ from penstock.core.allocation import Allocation
 from penstock.core.loop import Step
 from penstock.core.objective import Objective, Price
 from penstock.core.observation import Observation
-from penstock.core.responses import Responses, binned
+from penstock.core.responses import Responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ class Scorer:
         self._stretches = self._actions = self._started = self._stopped = 0
         self._missing = False
         self._count = self._sum_s = 0.0
+        self._unit_s = 1.0
         self._bins: dict[int, float] = {}
 
     def add(self, step: Step) -> None:
@@ -87,20 +88,22 @@ class Scorer:
         bound_s = self._objective.latency_s
         if bound_s is None:
             self._late += max(0.0, arrived - seen.capacity * seen.span_s) if missed else 0.0
-        if not seen.paths:
-            self._note(processed, processed * seen.latency_s, binned(seen.latency_s, seen.latency_s, processed))
-            self._late += processed if missed and bound_s is not None else 0.0
-        for path in seen.paths.values():
-            self._note(path.count, path.sum_s, path.bins.items())
-            # A sum over a count is the one value where all are alike; only then is a look at the bins saved.
+        # Without response times all that was served is taken to be as late as the oldest event.
+        paths = seen.paths or {"": Responses.spread(seen.latency_s, seen.latency_s, processed)}
+        late = 0.0
+        for path in paths.values():
+            self._note(path)
+            # An event may end on several paths; it is late if it is on one of them.
             if bound_s is not None and (missed or len(path.bins) > 1 or path.sum_s > bound_s * path.count):
-                self._late += path.later_than(bound_s)
+                late = max(late, path.later_than(bound_s))
+        self._late += late
 
-    def _note(self, count: float, sum_s: float, bins: Iterable[tuple[int, float]]) -> None:
-        self._count += count
-        self._sum_s += sum_s
+    def _note(self, path: Responses) -> None:
+        self._count += path.count
+        self._sum_s += path.sum_s
+        self._unit_s = path.unit_s
         own = self._bins
-        for number, events in bins:
+        for number, events in path.bins.items():
             own[number] = own.get(number, 0.0) + events
 
     def _scaled(self, target: Allocation) -> None:
@@ -116,7 +119,7 @@ class Scorer:
 
     def result(self) -> Score:
         last, span = self._last, self._clock_s or 1.0
-        responses = Responses(self._count, self._sum_s, self._bins)
+        responses = Responses(self._count, self._sum_s, self._bins, self._unit_s)
         cost, paid_s = self._bill.total(self._clock_s)
         return Score(
             cost=cost,

@@ -19,10 +19,10 @@ class Continuous:
     trigger_s: float | None = None
     batch: Batch | None = None
 
-    def __init__(self, capacity: CapacityModel, service_s: float) -> None:
+    def __init__(self, capacity: CapacityModel, service_s: float, unit_s: float = 1.0) -> None:
         self._capacity = capacity
         self._service_s = service_s
-        self.fifo = Fifo()
+        self.fifo = Fifo(unit_s)
         self._rate = 0.0
 
     @property
@@ -73,11 +73,11 @@ class _Running:
 class MicroBatches:
     """Spark's rules: triggers align to the clock, an overrun starts the next batch at once, no rows mean no batch."""
 
-    def __init__(self, capacity: CapacityModel, spec: BatchSpec) -> None:
+    def __init__(self, capacity: CapacityModel, spec: BatchSpec, unit_s: float = 1.0) -> None:
         self._capacity = capacity
         self._spec = spec
         self.trigger_s: float | None = spec.trigger_s
-        self.fifo = Fifo()
+        self.fifo = Fifo(unit_s)
         self._running: _Running | None = None
         self._next_s = 0.0
         self._arrived_until_s = 0.0

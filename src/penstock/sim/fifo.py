@@ -10,7 +10,8 @@ from penstock.core.responses import Responses, bin_of, binned
 class Fifo:
     """Events that wait, as stretches of even arrival; serving them yields their response times."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit_s: float = 1.0) -> None:
+        self._unit_s = unit_s
         self.arrived = 0.0
         self.processed = 0.0
         # Not `arrived - processed`: after 10⁹ events that difference is known to 10⁻⁷ only, and a queue
@@ -60,7 +61,7 @@ class Fifo:
 
     def take_responses(self) -> Responses:
         """Response times since the last call."""
-        responses = Responses(self._count, self._sum_s, self._bins)
+        responses = Responses(self._count, self._sum_s, self._bins, self._unit_s)
         self._count = self._sum_s = 0.0
         self._bins = {}
         return responses
@@ -70,8 +71,8 @@ class Fifo:
         self._sum_s += events * (low_s + high_s) / 2
         bins = self._bins
         if low_s == high_s:
-            number = bin_of(low_s)
+            number = bin_of(low_s / self._unit_s)
             bins[number] = bins.get(number, 0.0) + events
             return
-        for number, part in binned(max(0.0, low_s), max(0.0, high_s), events):
+        for number, part in binned(low_s / self._unit_s, high_s / self._unit_s, events):
             bins[number] = bins.get(number, 0.0) + part

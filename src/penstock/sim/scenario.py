@@ -70,9 +70,11 @@ class Scenario:
         return self._job(self.first_workers)
 
     def engine(self) -> Continuous | MicroBatches:
+        # With the bound as the unit of the response times, late events are counted exactly.
+        unit_s = self.objective.latency_s or 1.0
         if self.batch is not None:
-            return MicroBatches(self.capacity, self.batch)
-        return Continuous(self.capacity, self.dataflow.demand_s)
+            return MicroBatches(self.capacity, self.batch, unit_s)
+        return Continuous(self.capacity, self.dataflow.demand_s, unit_s)
 
     def _job(self, workers_at_start: int) -> Job:
         return Job(

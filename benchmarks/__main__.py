@@ -1,0 +1,23 @@
+"""`python -m benchmarks [NAME…]`: run the benchmarks, all of them or some."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+NAMES = ("replay", "bound", "report", "sweep", "trace")
+
+
+def main(wanted: list[str]) -> int:
+    wrong = [name for name in wanted if name not in NAMES]
+    if wrong:
+        print(f"no benchmark '{wrong[0]}': there are {', '.join(NAMES)}", file=sys.stderr)
+        return 2
+    for name in wanted or NAMES:
+        print(f"== {name}", flush=True)
+        import_module(f"benchmarks.{name}").main()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
