@@ -138,6 +138,15 @@ def test_a_comparison_names_the_cheapest_that_keeps_the_objective(made: Made) ->
     assert lead[1].startswith("Cheapest that keeps the objective at least 99 % of the time: <b>ample</b>")
 
 
+def test_a_policy_that_knows_the_future_is_not_praised(made: Made) -> None:
+    runs = tuple(
+        made(count=200, policy=name, margin=margin).run() for name, margin in (("clairvoyant", 1.0), ("mst", 2.0))
+    )
+    text = page(Comparison("nasa", "latency<=120s", runs))
+    assert "99 % of the time: <b>mst</b>" in text
+    assert "clairvoyant <em>knows the future</em>" in text
+
+
 def test_a_run_without_steps_or_no_run_at_all_still_gives_a_page(made: Made) -> None:
     header = made().header()
     empty = Run(header, Scorer(header.objective, header.price).result(), Curves(Objective()))

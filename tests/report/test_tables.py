@@ -82,6 +82,15 @@ def test_the_table_fits_a_hundred_columns_with_the_policy_first(runs: tuple[Run,
     assert "…" not in lines[2] + lines[3]
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_terminal_loses_columns_and_never_a_digit(runs: tuple[Run, ...], width: int) -> None:
+    text = printed(Comparison("nasa", "latency<=120s", runs, 0.5, 0.6), width)
+    assert max(map(len, text.splitlines())) <= width
+    for needed in ("cost", "missed", "actions", f"${runs[0].score.cost:.2f}", f" {runs[0].score.scaling_actions}"):
+        assert needed in text
+    assert "…" not in text
+
+
 def test_a_policy_named_like_markup_is_shown_as_it_is_named(runs: tuple[Run, ...]) -> None:
     odd = replace(runs[0], header=replace(runs[0].header, policy="[red]x[/red]"))
     assert "[red]x[/red]" in printed(Comparison("nasa", "rate", (odd,)))

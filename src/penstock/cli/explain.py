@@ -101,9 +101,8 @@ def _changes(found: Why) -> str:
 def _digest_lines(found: Digest) -> Iterator[str]:
     header, score = found.header, found.score
     yield f"{header.policy} on {header.job}: {found.steps:,} steps, {show.duration(score.duration_s)}"
-    yield _line(
-        "setting", f"{show.objective(str(header.objective))}, {header.limits}, {_price(found)}, {_facts(found)}"
-    )
+    yield _line("setting", f"{show.objective(str(header.objective))}, {header.limits}, {_price(found)}")
+    yield _line("facts", _facts(found))
     yield _line("cost", f"{show.money(score.cost)}, {show.count(score.worker_hours)} worker hours")
     late = f"{show.count(score.late_events)} late events"
     yield _line("missed", f"{show.share(score.violation_share)} of the time, {score.violations} stretches, {late}")
@@ -118,7 +117,7 @@ def _digest_lines(found: Digest) -> Iterator[str]:
 
 def _price(found: Digest) -> str:
     price = found.header.price
-    return f"${price.per_hour:g} per worker hour billed by the {price.billing}"
+    return f"{show.money(price.per_hour)} per worker hour billed by the {price.billing}"
 
 
 def _facts(found: Digest) -> str:

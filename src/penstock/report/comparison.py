@@ -26,6 +26,11 @@ class Run:
     def name(self) -> str:
         return self.header.policy
 
+    @property
+    def foresees(self) -> bool:
+        """Did it know the future? Then nobody can have it, however good its score."""
+        return self.name.partition(":")[0] == "clairvoyant"
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -81,4 +86,7 @@ def steps_of(journal: Journal) -> Iterator[Step]:
 
 def comparison_of(run: Run) -> Comparison:
     """A single run as a comparison of one."""
-    return Comparison(str(run.header.facts.get("trace", run.header.job)), str(run.header.objective), (run,))
+    header = run.header
+    assumed = header.facts.get("assumed", {})
+    known = {str(name): str(text) for name, text in assumed.items()} if isinstance(assumed, Mapping) else {}
+    return Comparison(str(header.facts.get("trace", header.job)), str(header.objective), (run,), assumed=known)

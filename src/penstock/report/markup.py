@@ -70,7 +70,8 @@ def _head(heading: str, meaning: str) -> str:
 
 def _row(comparison: Comparison, number: int, run: Run) -> str:
     name = escape(run.name)
-    cells = [f'<th scope="row" class="name" data-v="{name}"><i class="dot {colour(number)}"></i>{name}</th>']
+    note = " <em>knows the future</em>" if run.foresees else ""
+    cells = [f'<th scope="row" class="name" data-v="{name}"><i class="dot {colour(number)}"></i>{name}{note}</th>']
     for column in COLUMNS:
         value = column.value(run.score)
         best = column.ranked and _leads(value, [column.value(other.score) for other in comparison.runs])
@@ -101,21 +102,22 @@ def _bound(comparison: Comparison) -> str:
 
 
 def facts(comparison: Comparison) -> str:
-    """What the runs have in common, and what was assumed."""
+    """What the runs have in common, and what was assumed because nobody said it."""
     pairs = {name: text for name, text in _common(comparison.runs).items() if text}
     items = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in pairs.items())
     assumed = "".join(
-        f"<div><dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(str(text))} <em>assumed</em></dd></div>"
+        f"<div><dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(str(text))}</dd></div>"
         for name, text in comparison.assumed.items()
     )
-    return f'<dl class="facts">{items}{assumed}</dl>'
+    derived = f'<h3>Not given, so assumed</h3><dl class="assumed">{assumed}</dl>' if assumed else ""
+    return f'<div id="facts"><dl class="facts">{items}</dl>{derived}</div>'
 
 
 def _common(runs: tuple[Run, ...]) -> Mapping[str, str]:
     if not runs:
         return {}
     header, score, curves = runs[0].header, runs[0].score, runs[0].curves
-    price = f"${header.price.per_hour:g} per worker hour, billed by the {header.price.billing}"
+    price = f"{show.money(header.price.per_hour)} per worker hour, billed by the {header.price.billing}"
     # Where a fact differs, it belongs to one policy and stands in that policy's panel.
     shared = {k: v for k, v in header.facts.items() if all(run.header.facts.get(k) == v for run in runs)}
     ends_s = [float(curves.starts_s[0]), curves.end_s] if header.origin_s is not None and curves.steps else []

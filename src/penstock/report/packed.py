@@ -96,6 +96,7 @@ def _run(run: Run, blobs: Blobs, marks_max: int) -> dict[str, Any]:
     first_s = float(starts_s[0]) if starts_s.size else 0.0
     return {
         "name": run.name,
+        "foresees": run.foresees,
         "cost": _plain(run.score.cost),
         "share": _plain(run.score.violation_share),
         "origin_s": run.header.origin_s,

@@ -6,8 +6,10 @@ import csv
 import io
 import json
 import math
+from dataclasses import dataclass
 from typing import Any
 
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -15,7 +17,11 @@ from penstock.report import show
 from penstock.report.comparison import Comparison, Run
 
 WIDTH_MAX = 100
+# Enough of a name to know a policy by; a column goes before a name is cut shorter.
+NAME_MIN = 16
 _HEADINGS = ("cost", "/bound", "missed", "times", "late", "actions", "+/−", "p50", "p95", "p99", "load")
+# Cost, violations and actions stay whatever the width: a comparison always shows all three.
+_DROPPED_FIRST = ("load", "p50", "+/−", "times", "p99", "late", "p95", "/bound")
 _SCORES = (
     "violation_share",
     "violations",
@@ -30,20 +36,45 @@ _SCORES = (
 _MORE_SCORES = ("arrived", "processed", "backlog", "load", "worker_hours", "duration_s")
 
 
-def as_table(comparison: Comparison) -> Table:
-    """A rich table of at most 100 columns: the policy, then numbers to the right."""
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """The comparison as a table that fits where it is printed, within 100 columns."""
+
+    comparison: Comparison
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield _table(self.comparison, min(WIDTH_MAX, options.max_width))
+
+
+def as_table(comparison: Comparison) -> ScoreTable:
+    """What `rich` prints: the policy, then numbers to the right; a narrow terminal loses the least of them."""
+    return ScoreTable(comparison)
+
+
+def _table(comparison: Comparison, width: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold", caption_justify="left")
     rows = [_cells(comparison, run) for run in comparison.runs]
-    widths = [max(map(len, column)) + 1 for column in zip(_HEADINGS, *rows, strict=True)]
+    widths = _widths(comparison, rows, width)
     # A long name is cut, never a number.
-    table.add_column("policy", no_wrap=True, overflow="ellipsis", max_width=max(8, WIDTH_MAX - sum(widths)))
-    for heading in _HEADINGS:
+    table.add_column("policy", no_wrap=True, overflow="ellipsis", max_width=max(8, width - 1 - sum(widths.values())))
+    for heading in widths:
         table.add_column(heading, justify="right", no_wrap=True)
     for run, row in zip(comparison.runs, rows, strict=True):
+        kept = [cell for heading, cell in zip(_HEADINGS, row, strict=True) if heading in widths]
         # As Text, not markup: a policy named "[red]" is a name, not a colour.
-        table.add_row(Text(run.name), *row)
+        table.add_row(Text(run.name), *kept)
     table.caption = _caption(comparison)
     return table
+
+
+def _widths(comparison: Comparison, rows: list[list[str]], width: int) -> dict[str, int]:
+    """The columns that there is room for, and how wide they are."""
+    widths = {cells[0]: max(map(len, cells)) + 1 for cells in zip(_HEADINGS, *rows, strict=True)}
+    longest = max((len(run.name) for run in comparison.runs), default=0)
+    for heading in _DROPPED_FIRST:
+        if sum(widths.values()) + min(NAME_MIN, longest) + 1 > width:
+            del widths[heading]
+    return widths
 
 
 def as_json(comparison: Comparison) -> str:

@@ -17,12 +17,18 @@ def headline(comparison: Comparison) -> str:
         return "Nothing was run."
     if len(comparison.runs) == 1:
         return _single(comparison, comparison.runs[0])
-    kept = [run for run in comparison.runs if run.score.violation_share <= MISSED_MAX]
+    runs = _attainable(comparison)
+    kept = [run for run in runs if run.score.violation_share <= MISSED_MAX]
     if not kept:
-        best = min(comparison.runs, key=lambda run: (run.score.violation_share, run.score.cost))
+        best = min(runs, key=lambda run: (run.score.violation_share, run.score.cost))
         return f"No policy keeps the objective 99 % of the time. Closest: {_sentence(comparison, best)}"
     best = min(kept, key=lambda run: (run.score.cost, run.score.violation_share))
     return f"Cheapest that keeps the objective at least 99 % of the time: {_sentence(comparison, best)}"
+
+
+def _attainable(comparison: Comparison) -> tuple[Run, ...]:
+    """Praise is for policies that one can have, unless there are no others."""
+    return tuple(run for run in comparison.runs if not run.foresees) or comparison.runs
 
 
 def _sentence(comparison: Comparison, run: Run) -> str:
@@ -52,7 +58,7 @@ def tiles(comparison: Comparison) -> str:
 
 
 def _of_many(comparison: Comparison) -> str:
-    runs = comparison.runs
+    runs = _attainable(comparison)
     cheap = min(runs, key=lambda run: (run.score.cost, run.score.violation_share))
     kept = min(runs, key=lambda run: (run.score.violation_share, run.score.cost))
     calm = min(runs, key=lambda run: (run.score.scaling_actions, run.score.violation_share))

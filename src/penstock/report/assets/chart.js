@@ -30,16 +30,20 @@ function logarithmic(from, to, low, high) {
   return (value) => inner(Math.log(Math.max(value, from)));
 }
 
-// Ticks at round values: at most `most` on a linear axis, powers of ten on a logarithmic one.
+// About a decade apart, and round for a person: ten seconds, a minute, ten minutes, an hour.
+const DECADES_OF_TIME = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10, MINUTE, 10 * MINUTE, HOUR, 10 * HOUR]
+  .concat([4, 40, 400, 4000].map((days) => days * DAY));
+
+// Ticks at round values: at most `most` on a linear axis, about a decade apart on a logarithmic one.
 function valueTicks(domain, most) {
   if (domain.log) {
-    const first = Math.ceil(Math.log10(domain.low) - 1e-9), last = Math.floor(Math.log10(domain.high) + 1e-9);
-    const every = Math.max(1, Math.ceil((last - first + 1) / most));
-    return Array.from({ length: last - first + 1 }, (_, i) => first + i)
-      .filter((power) => (power - first) % every === 0)
-      .map((power) => 10 ** power);
+    const inside = DECADES_OF_TIME.filter((value) => value >= domain.low && value <= domain.high);
+    const every = Math.max(1, Math.ceil(inside.length / most));
+    return inside.filter((_, i) => i % every === 0);
   }
-  const step = Math.max(niceStep(domain.high - domain.low || 1, most), domain.whole ? 1 : 0);
+  const span = domain.high - domain.low || 1;
+  const time = domain.time && span / most > 1 ? TIME_STEPS.find((step) => span / step <= most) : 0;
+  const step = time || Math.max(niceStep(span, most), domain.whole ? 1 : 0);
   const ticks = [];
   for (let at = Math.ceil(domain.low / step) * step; at <= domain.high + step * 1e-9; at += step) ticks.push(at);
   return ticks;

@@ -60,10 +60,10 @@ function domainOf(measure, series, range, bound) {
   if (found.high === -Infinity) return { low: 0, high: 1, log: false, whole: false };
   const high = Math.max(found.high, measure.bound && bound ? bound : 0);
   if (measure.mayLog && found.least < Infinity && high / found.least > DECADES) {
-    return { low: found.least / 1.3, high: high * 1.5, log: true, whole: false };
+    return { low: found.least / 1.3, high: high * 1.5, log: true, whole: false, time: true };
   }
   const low = Math.min(0, found.low);
-  return { low, high: high + (high - low) * 0.08 || 1, log: false, whole: Boolean(measure.whole) };
+  return { low, high: high + (high - low) * 0.08 || 1, log: false, whole: Boolean(measure.whole), time: measure.show === showDuration };
 }
 
 function bucketAt(run, time) {

@@ -21,7 +21,8 @@ function scatterPoints(report) {
   const points = report.runs
     .map((run) => ({ number: run.number, name: clipped(run.name), cost: run.cost, share: run.share }))
     .filter((point) => point.cost !== null && point.share !== null);
-  if (report.bound.cost !== null) {
+  // A run that knew the future is the bound's own point.
+  if (report.bound.cost !== null && !report.runs.some((run) => run.foresees)) {
     points.push({ number: null, name: "future known", cost: report.bound.cost, share: 0 });
   }
   return points;
@@ -31,7 +32,7 @@ function drawScatter(holder, report) {
   const points = scatterPoints(report), lower = report.bound.lower;
   // Without a single violation there is nothing to see above the axis but labels.
   const kept = points.every((point) => point.share === 0);
-  const width = holder.clientWidth, height = kept ? 210 : 300, bottom = height - 40;
+  const width = holder.clientWidth, height = scatterHeight(kept), bottom = height - 40;
   const costs = padded(points.map((point) => point.cost).concat(lower === null ? [] : [lower]), 0.08);
   const shares = padded(points.map((point) => point.share), 0.12, 0);
   const x = linear(costs.low, costs.high, GUTTER.left, width - 20), y = linear(0, shares.high, bottom, 14);
@@ -42,6 +43,12 @@ function drawScatter(holder, report) {
   placeLabels(points, width, bottom);
   for (const point of points) drawPoint(picture, point);
   holder.replaceChildren(picture);
+}
+
+// As high as what stands beside it.
+function scatterHeight(kept) {
+  const beside = document.getElementById("facts").offsetHeight;
+  return Math.min(Math.max(beside, kept ? 200 : 280), kept ? 300 : 420);
 }
 
 function scatterAxes(picture, { costs, shares, x, y, width, bottom, kept }) {
