@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -80,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run() -> NoReturn:
     """The console script. SIGTERM ends a command as Ctrl-C does, so that it cleans up."""
+    # py4j logs a traceback of every interrupted call; the one line that we print says it all.
+    logging.getLogger().addHandler(logging.NullHandler())
     signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(main())
 

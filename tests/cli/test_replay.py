@@ -1,0 +1,169 @@
+"""`penstock replay` as a person uses it: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import main
+from penstock.core.journal import Journal
+from penstock.core.score import score
+
+FOUR = ["static-peak", "static-average", "threshold", "clairvoyant"]
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> Path:
+    """Six hours with a busy one in the middle."""
+    path = tmp_path / "rates.csv"
+    counts = [600 + 10 * (minute % 7) + (3000 if 150 <= minute < 210 else 0) for minute in range(360)]
+    rows = "".join(f"{60 * minute},{count}\n" for minute, count in enumerate(counts))
+    path.write_text("t_s,requests\n" + rows)
+    return path
+
+
+def replay(*words: object) -> int:
+    return main(["replay", *map(str, words)])
+
+
+def test_json_alone_is_on_stdout_and_has_all_that_a_program_needs(
+    series: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = [word for name in FOUR for word in ("--policy", name)]
+    assert replay(series, *named, "--output", "json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert set(result) >= {"trace", "objective", "bound", "policies"}
+    assert [policy["name"] for policy in result["policies"]] == FOUR
+    assert set(result["policies"][0]) >= {
+        "name",
+        "cost",
+        "violation_share",
+        "violations",
+        "late_events",
+        "scaling_actions",
+        "workers_started",
+        "workers_stopped",
+        "latency_p50_s",
+        "latency_p95_s",
+        "latency_p99_s",
+        "cost_to_bound",
+        "arrived",
+        "processed",
+        "backlog",
+    }
+    for policy in result["policies"]:
+        assert policy["arrived"] == pytest.approx(policy["processed"] + policy["backlog"])
+        assert policy["cost_to_bound"] == pytest.approx(policy["cost"] / result["bound"]["lower"])
+
+
+def test_no_policy_that_misses_no_more_costs_less_than_the_bound(
+    series: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for billing in ("second", "minute", "hour"):
+        replay(series, "--output", "json", "--billing", billing)
+        result = json.loads(capsys.readouterr().out)
+        best = next(policy for policy in result["policies"] if policy["name"] == "clairvoyant")
+        assert result["bound"]["lower"] <= result["bound"]["cost"] <= 1.03 * result["bound"]["lower"]
+        assert best["cost"] == pytest.approx(result["bound"]["cost"])
+        for policy in result["policies"]:
+            if policy["violation_share"] <= best["violation_share"]:
+                assert policy["cost"] >= result["bound"]["lower"]
+
+
+def test_csv_has_a_line_a_policy(series: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay(series, "--output", "csv") == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["name"] for row in rows] == FOUR
+
+
+def test_the_table_says_what_was_assumed(series: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay(series) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for words in (*FOUR, "needs 32", "starts in 90 s", "at most 64 workers"):
+        assert words in shown
+
+
+def test_a_journal_scores_as_its_run_did(series: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replay(series, "--policy", "threshold", "--journal", tmp_path / "runs", "--output", "json")
+    printed = json.loads(capsys.readouterr().out)["policies"][0]
+    journal = Journal.open(tmp_path / "runs" / "threshold.jsonl")
+    assert journal.header.policy == "threshold"
+    again = score(journal, journal.header.objective, journal.header.price)
+    assert (again.cost, again.late_events) == (printed["cost"], printed["late_events"])
+
+
+def test_check_fails_when_the_objective_is_missed_and_not_when_it_is_kept(
+    series: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay(series, "--policy", "static-average", "--check") == 1
+    assert replay(series, "--policy", "static-average") == 0
+    assert replay(series, "--policy", "clairvoyant", "--check") == 0
+
+
+def test_options_shape_the_world(series: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--capacity-per-worker", "20/s", "--start", "0s", "--min", "2", "--max", "5", "--price", "1.00/h"]
+    replay(series, "--policy", "static-peak", *words, "--objective", "rate", "--output", "json")
+    result = json.loads(capsys.readouterr().out)
+    # The peak of 61/s needs 4 workers of 20/s. The first minute's 10/s needs 2; then 4 for 359 minutes.
+    assert result["policies"][0]["cost"] == pytest.approx((2 + 4 * 359) / 60)
+    assert result["objective"] == "rate"
+
+
+def test_a_scenario_file_replays_without_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[2] / "examples" / "flash_crowd.toml"
+    mine = Path(__file__).parents[2] / "examples" / "mine.py"
+    assert replay("--scenario", example, "--policy", f"{mine}:Mine", "--output", "json") == 0
+    policy = json.loads(capsys.readouterr().out)["policies"][0]
+    assert policy["violation_share"] < 0.05
+    assert policy["arrived"] > 1e6
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.csv"], "no such file: none.csv"),
+        ([], "nothing to replay"),
+        (["{series}", "--min", "9", "--max", "3"], "(9) is above the most (3)"),
+        (["{series}", "--policy", "treshold"], "did you mean 'threshold'"),
+        (["{series}", "--objective", "fast"], "objective 'fast' is not one"),
+        (["{series}", "--objective", "latency<=5"], "is not a duration"),
+        (["{series}", "--start", "soon"], "--start 'soon' is not a duration"),
+        (["{series}", "--price", "cheap"], "price 'cheap' is not one"),
+        (["{series}", "--capacity-per-worker", "50"], "is not a rate"),
+        (["{series}", "--model", "none.json"], "no such model file"),
+        (["{series}", "--scenario", "none.toml"], "no such scenario file"),
+        (["{series}", "--report", "none/page.html"], "the folder none does not exist"),
+        (["{series}", "--journal", "/proc/none"], "cannot write journals"),
+        (["{series}", "--policy", "threshold", "--policy", "threshold"], "given twice"),
+        (["{series}", "--every", "7s"], "not a multiple of 7 s"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    series: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay(*(word.format(series=series) for word in words)) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
+    assert message in shown.err
+
+
+def test_an_unknown_option_is_one_line_too(series: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        replay(series, "--polcy", "threshold")
+    assert end.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_command_of_its_own_shows_no_traceback_and_no_progress_bar(series: Path) -> None:
+    command = [sys.executable, "-m", "penstock", "replay", str(series), "--policy", "nobody"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("penstock: unknown policy 'nobody'")
+    assert done.stderr.count("\n") == 1
