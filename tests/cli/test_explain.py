@@ -116,7 +116,7 @@ def test_a_run_in_short_lists_its_scaling_actions(journal: Path, capsys: pytest.
     # 1 → 2 → 3 → 4 workers; the limits cut what was wanted after that.
     assert "scaled     3 times, 3 workers started, 0 stopped" in out
     assert "  step 3  1970-01-01 00:03:00  3 → 4 workers: reason 3" in out
-    assert "missed     83.3 % of the time, 1 stretches" in out
+    assert "missed     83.3 % of the time, 1 stretch," in out
 
 
 def test_a_run_as_json_has_the_score_and_no_nan(journal: Path, capsys: pytest.CaptureFixture[str]) -> None:

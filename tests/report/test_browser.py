@@ -257,6 +257,6 @@ def test_one_short_quiet_run_without_dates_fits_any_window(
     view.page.wait_for_timeout(100)
     assert view.page.evaluate("document.documentElement.scrollWidth") <= width
     assert not view.page.locator("#scatter-card").is_visible()
-    assert "0:00:00 – 0:01:00 · 60 s" in view.page.locator("#range").inner_text()
+    assert "0:00:00 – 0:01:00 · 1 min" in view.page.locator("#range").inner_text()
     assert points(line(view.plots("Rate").first, "demand"))
     assert view.errors == []

@@ -74,7 +74,7 @@ def _why_lines(found: Why) -> Iterator[str]:
     yield f"Step {found.number}, {moment}: {header.policy} on {header.job}"
     yield _line("seen", ", ".join(f"{NAMES.get(name, name)} {SEEN[name](value)}" for name, value in found.seen.items()))
     yield _line("objective", f"{show.objective(str(header.objective))}: {'missed' if found.missed else 'kept'}")
-    yield _line("wanted", f"{show.workers(len(step.decision.target.workers))}: {step.decision.reason}")
+    yield _line("wanted", f"{show.several(len(step.decision.target.workers), 'worker')}: {step.decision.reason}")
     yield _line("limits", _limits(found))
     yield _line("applied", change(step.seen.target, step.target))
     if step.decision.signals:
@@ -104,10 +104,10 @@ def _digest_lines(found: Digest) -> Iterator[str]:
     yield _line("setting", f"{show.objective(str(header.objective))}, {header.limits}, {_price(found)}")
     yield _line("facts", _facts(found))
     yield _line("cost", f"{show.money(score.cost)}, {show.count(score.worker_hours)} worker hours")
-    late = f"{show.count(score.late_events)} late events"
-    yield _line("missed", f"{show.share(score.violation_share)} of the time, {score.violations} stretches, {late}")
-    moved = f"{score.workers_started} workers started, {score.workers_stopped} stopped"
-    yield _line("scaled", f"{score.scaling_actions} times, {moved}")
+    late, stretches = show.several(score.late_events, "late event"), show.several(score.violations, "stretch")
+    yield _line("missed", f"{show.share(score.violation_share)} of the time, {stretches}, {late}")
+    moved = f"{show.several(score.workers_started, 'worker')} started, {show.count(score.workers_stopped)} stopped"
+    yield _line("scaled", f"{show.several(score.scaling_actions, 'time')}, {moved}")
     latencies = (score.latency_p50_s, score.latency_p95_s, score.latency_p99_s)
     yield _line("latency", "p50 {}, p95 {}, p99 {}".format(*map(show.duration, latencies)))
     counts = (score.arrived, score.processed, score.backlog)
@@ -136,4 +136,4 @@ def _action_lines(found: Digest) -> Iterator[str]:
     width = len(str(found.actions[-1].step))
     for action in found.actions:
         when = f"step {action.step:>{width}}  {show.moment(action.time_s, found.header.origin_s)}"
-        yield f"  {when}  {action.before} → {show.workers(action.after)}: {action.reason}"
+        yield f"  {when}  {action.before} → {show.several(action.after, 'worker')}: {action.reason}"

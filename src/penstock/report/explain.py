@@ -103,12 +103,12 @@ def change(before: Allocation, after: Allocation) -> str:
     ('2 → 3 workers', '2 workers, as before')
     """
     if before == after:
-        return f"{show.workers(len(after.workers))}, as before"
+        return f"{show.several(len(after.workers), 'worker')}, as before"
     if len(before.workers) != len(after.workers):
-        return f"{len(before.workers)} → {show.workers(len(after.workers))}"
+        return f"{len(before.workers)} → {show.several(len(after.workers), 'worker')}"
     knobs = ("workers", "parallelism", "instances", "cpu_share", "alternate")
     moved = [knob for knob in knobs if getattr(before, knob) != getattr(after, knob)]
-    return f"{show.workers(len(after.workers))}, other {', '.join(moved)}"
+    return f"{show.several(len(after.workers), 'worker')}, other {', '.join(moved)}"
 
 
 def why_record(found: Why) -> dict[str, Any]:

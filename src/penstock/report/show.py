@@ -78,8 +78,14 @@ def duration(seconds: float) -> str:
     return show_duration(seconds) if math.isfinite(seconds) else NOTHING
 
 
-def workers(number: int) -> str:
-    return "1 worker" if number == 1 else f"{number} workers"
+def several(number: float, noun: str) -> str:
+    """A number of things.
+
+    >>> several(1, "worker"), several(0, "action"), several(12_345, "stretch")
+    ('1 worker', '0 actions', '12.3k stretches')
+    """
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count(number)} {noun}{ending}"
 
 
 def fact(name: str, value: object) -> tuple[str, str]:

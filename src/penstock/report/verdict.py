@@ -59,13 +59,17 @@ def tiles(comparison: Comparison) -> str:
 
 def _of_many(comparison: Comparison) -> str:
     runs = _attainable(comparison)
+    # A run that hardly serves is always cheap and calm; it leads only where none does better.
+    kept_runs = [run for run in runs if run.score.violation_share <= MISSED_MAX]
+    among = f" with at most {show.share(MISSED_MAX)} missed" if 0 < len(kept_runs) < len(runs) else ""
+    runs = tuple(kept_runs) or runs
     cheap = min(runs, key=lambda run: (run.score.cost, run.score.violation_share))
     kept = min(runs, key=lambda run: (run.score.violation_share, run.score.cost))
     calm = min(runs, key=lambda run: (run.score.scaling_actions, run.score.violation_share))
     tiles = [
-        _tile("Lowest cost", show.money(cheap.score.cost), _besides(cheap, "cost")),
+        _tile(f"Lowest cost{among}", show.money(cheap.score.cost), _besides(cheap, "cost")),
         _tile("Least missed", show.share(kept.score.violation_share), _besides(kept, "missed")),
-        _tile("Fewest actions", show.count(calm.score.scaling_actions), _besides(calm, "actions")),
+        _tile(f"Fewest actions{among}", show.count(calm.score.scaling_actions), _besides(calm, "actions")),
     ]
     if comparison.bound_lower is not None:
         tiles.append(
@@ -80,7 +84,7 @@ def _besides(run: Run, shown: str) -> str:
     three = {
         "cost": show.money(score.cost),
         "missed": f"missed {show.share(score.violation_share)}",
-        "actions": f"{show.count(score.scaling_actions)} actions",
+        "actions": show.several(score.scaling_actions, "action"),
     }
     rest = " · ".join(text for name, text in three.items() if name != shown)
     return f"<b>{escape(run.name)}</b><br>{rest}"
@@ -90,8 +94,8 @@ def _of_one(comparison: Comparison, run: Run) -> str:
     score = run.score
     ratio = comparison.to_bound(score.cost)
     beside = f"{show.multiple(ratio)} the lower bound" if ratio else f"{show.count(score.worker_hours)} worker hours"
-    stretches = f"{show.count(score.violations)} stretches · {show.count(score.late_events)} late events"
-    moved = f"{show.count(score.workers_started)} workers started, {show.count(score.workers_stopped)} stopped"
+    stretches = f"{show.several(score.violations, 'stretch')} · {show.several(score.late_events, 'late event')}"
+    moved = f"{show.several(score.workers_started, 'worker')} started, {show.count(score.workers_stopped)} stopped"
     latency = f"p50 {show.duration(score.latency_p50_s)} · p99 {show.duration(score.latency_p99_s)}"
     return "".join(
         (

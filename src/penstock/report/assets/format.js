@@ -33,7 +33,8 @@ function showDuration(seconds) {
   if (!Number.isFinite(seconds)) return NOTHING;
   const units = [["d", DAY, 2], ["h", HOUR, 2], ["min", MINUTE, 2], ["s", 1, 1], ["ms", 1e-3, 1], ["µs", 1e-6, 0]];
   if (seconds <= 0) return "0 s";
-  const [unit, size] = units.find(([, each, least]) => seconds >= each * least);
+  // Whole units as they are: an hour is 1 h, and 64 minutes are 64 min.
+  const [unit, size] = units.find(([, each, least]) => seconds >= each * least || seconds === each);
   return threeDigits(seconds / size) + " " + unit;
 }
 
