@@ -39,9 +39,10 @@ def cells(spark: SparkSession, source: Source) -> DataFrame:
         line = fn.to_json(fn.struct(*(fn.col(f"`{name}`") for name in found.table.names)))
         column = {name: fn.col(f"`{name}`") for name in found.table.names}
     else:
-        table = placed(_without_header(lines(spark, source.paths), found))
+        # The fields are a column of their own: parsed once a line, however many of them are used.
+        table = placed(_without_header(lines(spark, source.paths), found)).withColumn("fields", _fields(found))
         line = fn.col("value")
-        column = _fields(found)
+        column = {name: fn.col(f"fields.c{i}") for i, name in enumerate(found.table.names)}
     return table.select(
         _time_us(table, column, found).alias("time"),
         _number(column, found.value).alias("value"),
@@ -57,11 +58,12 @@ def _without_header(raw: DataFrame, found: Layout) -> DataFrame:
     return raw if header is None else raw.where(~fn.col("value").isin(header, "\ufeff" + header))
 
 
-def _fields(found: Layout) -> dict[str, Column]:
+def _fields(found: Layout) -> Column:
+    if len(found.table.names) == 1 and '"' not in "".join(found.table.columns[0]):
+        return fn.struct(fn.nullif(fn.trim("value"), fn.lit("")).alias("c0"))  # a third of the time of a CSV parser
     schema = ", ".join(f"c{i} string" for i in range(len(found.table.names)))
     options = {"sep": found.table.delimiter, "ignoreLeadingWhiteSpace": "true", "ignoreTrailingWhiteSpace": "true"}
-    row = fn.from_csv("value", schema, options)
-    return {name: row[f"c{i}"] for i, name in enumerate(found.table.names)}
+    return fn.from_csv("value", schema, options)
 
 
 def _number(column: dict[str, Column], name: str | None) -> Column:

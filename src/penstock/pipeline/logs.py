@@ -18,8 +18,7 @@ def read_log(spark: SparkSession, source: Source) -> Reading:
     raw = lines(spark, source.paths)
     stamps = per_stamp(raw)
     points = stamps.where(fn.col("at").isNotNull()).groupBy("at").agg(fn.sum("lines").alias("events"))
-    note = "times have a resolution of 1 s: arrivals within a second are ties, with inter-arrival times of 0"
-    return Reading(stamps, bad_lines(raw), points=points, notes=(note,))
+    return Reading(stamps, bad_lines(raw), points=points, ties_s=1)
 
 
 def per_stamp(raw: DataFrame) -> DataFrame:

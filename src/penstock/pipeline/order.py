@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
 CHUNKS = 64
+CHUNK_ROWS = 500_000  # below this a single sort takes under a second, and cuts would only cost more jobs
 
 
 def chunk_of(at: str, cuts: Sequence[int]) -> Column:
@@ -16,17 +17,22 @@ def chunk_of(at: str, cuts: Sequence[int]) -> Column:
     return reduce(lambda total, cut: total + (fn.col(at) >= fn.lit(cut)).cast("int"), cuts, fn.lit(0))
 
 
-def cuts_of(rows: DataFrame, at: str) -> list[int]:
-    """Values that cut the rows into chunks of about the same size."""
-    shares = [i / CHUNKS for i in range(1, CHUNKS)]
+def cuts_of(rows: DataFrame, at: str, chunk_rows: int = CHUNK_ROWS) -> list[int]:
+    """Values that cut the rows into chunks of about the same size; none for what fits one chunk."""
+    chunks = min(CHUNKS, -(-rows.count() // chunk_rows))
+    if chunks < 2:
+        return []
+    shares = [i / chunks for i in range(1, chunks)]
     # An accuracy of 1,000 makes chunks even within 0.1 % of the rows, which is far below one chunk.
     found = rows.agg(fn.percentile_approx(at, shares, 1000).alias("cuts")).first()
-    return sorted(set(found["cuts"])) if found and found["cuts"] else []
+    return sorted(set(found["cuts"])) if found else []
 
 
-def with_previous(rows: DataFrame, at: str, of: str) -> DataFrame:
+def with_previous(rows: DataFrame, at: str, of: str, chunk_rows: int = CHUNK_ROWS) -> DataFrame:
     """The rows with `previous`: the value of `of` in the row before, in the order of the distinct values of `at`."""
-    cuts = cuts_of(rows, at)
+    cuts = cuts_of(rows, at, chunk_rows)
+    if not cuts:
+        return rows.withColumn("previous", fn.lag(of).over(Window.orderBy(at)))
     chunked = rows.withColumn("chunk", chunk_of(at, cuts))
     ends = {
         end["chunk"]: end["last"] for end in chunked.groupBy("chunk").agg(fn.max_by(of, at).alias("last")).collect()

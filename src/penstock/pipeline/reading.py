@@ -27,6 +27,7 @@ class Reading:
     gaps: DataFrame | None = None
     gap_unit_us: float = 1.0
     notes: tuple[str, ...] = ()
+    ties_s: float | None = None  # the resolution of the times, where it makes ties of what was not simultaneous
 
 
 def names(paths: Sequence[Path]) -> list[str]:

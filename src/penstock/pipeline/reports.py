@@ -35,8 +35,7 @@ def read_reports(spark: SparkSession, source: Source, scratch: Path) -> Reading:
 
 def parsed(raw: DataFrame, in_log: bool) -> DataFrame:
     """One row a report: when, which run, its sources; or the line and a reason."""
-    schema = f"progress {_REPORT}" if in_log else _REPORT.removeprefix("struct<").removesuffix(">")
-    document = fn.from_json("value", schema)
+    document = fn.from_json("value", f"struct<progress:{_REPORT}>" if in_log else _REPORT)
     report = document["progress"] if in_log else document
     at = fn.unix_micros(report["timestamp"].try_cast("timestamp"))
     read = raw.select(at.alias("at"), report.alias("report"), "value", fn.col("_metadata.file_path").alias("file"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 import signal
@@ -39,6 +40,8 @@ def session(master: str | None = None, app_name: str = "penstock") -> Iterator[S
         yield running
         return
     need_java()
+    # PySpark writes every failed query to stderr as a page of JSON; we say it in one line.
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True
     master = master or LOCAL
     _reach(master)
     folder = Path(tempfile.mkdtemp(prefix="penstock-spark-"))

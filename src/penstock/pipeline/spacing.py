@@ -23,14 +23,13 @@ class Spacing:
 
 def spacing(points: DataFrame, request: TraceRequest) -> Spacing:
     """How far apart the counts are; they may leave holes but not wander. `--step` settles it unseen."""
+    if request.step_s is not None:
+        step_us, first = round(request.step_s * 1e6), points.agg(fn.min("start").alias("first")).first()
+        return Spacing(step_us, first["first"] % step_us if first else 0)
     known = with_previous(points, "start", "start")
     step = fn.min(fn.col("start") - fn.col("previous"))
     found = known.agg(step.alias("step"), fn.min("start").alias("first")).first()
-    assert found is not None
-    if request.step_s is not None:
-        step_us = round(request.step_s * 1e6)
-        return Spacing(step_us, found["first"] % step_us)
-    if found["step"] is None:
+    if found is None or found["step"] is None:
         raise BadInput(f"{request.source}: one count does not show how long its interval is: pass --step")
     return _regular(points, request, found["step"], found["first"])
 

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
 from penstock.core.errors import BadInput
-from penstock.pipeline.order import chunk_of, cuts_of
+from penstock.pipeline.order import CHUNK_ROWS, chunk_of, cuts_of
 from penstock.pipeline.reading import Reading
 from penstock.pipeline.request import ArrivalStats, TraceRequest
 from penstock.pipeline.store import stored
@@ -31,9 +31,9 @@ def arrival_stats(reading: Reading, request: TraceRequest, scratch: Path) -> Arr
     return _stats(series, request, reading.gap_unit_us)
 
 
-def gaps_between(points: DataFrame) -> DataFrame:
+def gaps_between(points: DataFrame, chunk_rows: int = CHUNK_ROWS) -> DataFrame:
     """Numbered inter-arrival times (index from 1) of distinct times `at` (µs) with how many `events` each."""
-    cuts = cuts_of(points, "at")
+    cuts = cuts_of(points, "at", chunk_rows)
     chunked = points.withColumn("chunk", chunk_of("at", cuts))
     ends = chunked.groupBy("chunk").agg(fn.max("at").alias("last"), fn.sum("events").alias("events"))
     carried = _carried({end["chunk"]: (end["last"], end["events"]) for end in ends.collect()}, len(cuts) + 1)

@@ -74,11 +74,11 @@ def is_iso(value: str) -> bool:
 
 
 def is_number(value: str) -> bool:
+    """A finite number; `nan` may stand in a column of any kind."""
     try:
-        float(value)
+        return math.isfinite(float(value))
     except ValueError:
         return False
-    return True
 
 
 def spacing_us(times: Sequence[int]) -> int | None:

@@ -59,8 +59,8 @@ def _summed(points: DataFrame, request: TraceRequest, seen: Tabulated) -> Tabula
     intervals = per_interval(pieces, request.every_us, found.phase_us)
     whole = request.every_us // found.step_us
     short = intervals.where(fn.col("lines") < whole).count() if whole > 1 else 0
-    note = (f"{short} intervals lack some of their {whole} counts: their arrivals are a lower bound",) if short else ()
-    return Tabulated(intervals, seen.rows, seen.bad, found.phase_us, notes=(*seen.notes, *note))
+    note = f"intervals that lack some of their {whole} counts, so that their arrivals are a lower bound: {short}"
+    return Tabulated(intervals, seen.rows, seen.bad, found.phase_us, notes=(*seen.notes, *([note] if short else ())))
 
 
 def _tally(kept: DataFrame, reading: Reading, request: TraceRequest) -> tuple[int, dict[str, int]]:

@@ -78,7 +78,9 @@ def _made(spark: SparkSession, source: Source, request: TraceRequest, scratch: P
     write_series(series, request.output, scratch)
     if table.bad:
         write_lines(reading.bad, request.quarantine_path, scratch)
-    return _summary(source, request, table, found, stats)
+    return dataclasses.replace(
+        _summary(source, request, table, found), stats=stats, notes=_notes(table, reading, stats)
+    )
 
 
 def _read(spark: SparkSession, source: Source, request: TraceRequest, scratch: Path) -> Reading:
@@ -95,9 +97,14 @@ def _read(spark: SparkSession, source: Source, request: TraceRequest, scratch: P
             return read_table(spark, source, None if request.step_s is None else round(request.step_s * 1e6))
 
 
-def _summary(
-    source: Source, request: TraceRequest, table: Tabulated, found: Row, stats: ArrivalStats | None
-) -> TraceSummary:
+def _notes(table: Tabulated, reading: Reading, stats: ArrivalStats | None) -> tuple[str, ...]:
+    if stats is None or reading.ties_s is None:
+        return table.notes
+    tie = f"times have a resolution of {reading.ties_s:g} s: arrivals within it are ties, with inter-arrival times of 0"
+    return (*table.notes, tie)
+
+
+def _summary(source: Source, request: TraceRequest, table: Tabulated, found: Row) -> TraceSummary:
     return TraceSummary(
         source=request.source,
         kind=source.kind,
@@ -115,6 +122,4 @@ def _summary(
         mean_rate=found["arrivals"] / (found["intervals"] * request.every_s),
         peak_rate=found["peak"] / request.every_s,
         bytes=found["bytes"],
-        notes=table.notes,
-        stats=stats,
     )

@@ -25,8 +25,7 @@ def read_wc98(spark: SparkSession, source: Source, scratch: Path) -> Reading:
     rows = per_second(_records(spark, paths))
     points = rows.select("at", fn.col("lines").alias("events"))
     no_bad = rows.where(fn.lit(False)).select("reason", none("string").alias("file"), none("string").alias("line"))
-    note = "times have a resolution of 1 s: arrivals within a second are ties, with inter-arrival times of 0"
-    return Reading(rows, no_bad, points=points, notes=(note,))
+    return Reading(rows, no_bad, points=points, ties_s=1)
 
 
 def per_second(records: DataFrame) -> DataFrame:
