@@ -35,11 +35,14 @@ class Made:
     reason: str = "rate {rate:.0f}/s needs {workers} workers of 100/s"
     signals: bool = False
     origin_s: float | None = 804_556_800.0
+    objective: Objective = Objective(latency_s=120.0)
 
     def header(self) -> Header:
         facts = {"trace": "made up", "capacity": "100/s a worker", "start": "2 min"}
-        objective, price = Objective(latency_s=120.0), Price(0.10)
-        return Header("orders", self.policy, Limits(1, 32), objective, price, self.span_s, 7, self.origin_s, {}, facts)
+        price = Price(0.10)
+        return Header(
+            "orders", self.policy, Limits(1, 32), self.objective, price, self.span_s, 7, self.origin_s, {}, facts
+        )
 
     def rate(self, step: int) -> float:
         day = math.sin(2 * math.pi * step * self.span_s / 86_400.0 - 1.5)

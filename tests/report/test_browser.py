@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+from penstock.core.objective import Objective
 from penstock.report.comparison import Comparison
 from penstock.report.page import write_page
 
@@ -259,4 +260,13 @@ def test_one_short_quiet_run_without_dates_fits_any_window(
     assert not view.page.locator("#scatter-card").is_visible()
     assert "0:00:00 – 0:01:00 · 1 min" in view.page.locator("#range").inner_text()
     assert points(line(view.plots("Rate").first, "demand"))
+    assert view.errors == []
+
+
+def test_an_objective_on_the_rate_has_no_line_in_the_latency(opened: Callable[..., Opened], made: Made) -> None:
+    run = made(count=40, margin=0.8, objective=Objective()).run()
+    view = opened(Comparison("short", "rate", (run,)))
+    assert "The objective rate ≤ capacity was missed" in view.page.locator(".lead").inner_text()
+    assert view.page.locator("path.objective").count() == 0
+    assert (view.plots("Rate").locator("path.missed").get_attribute("d") or "").count("M") == run.score.violations
     assert view.errors == []

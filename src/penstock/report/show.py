@@ -41,14 +41,14 @@ def money(amount: float | None) -> str:
 def share(part: float) -> str:
     """A share in percent.
 
-    >>> share(0), share(0.0341), share(0.00004), share(0.4567), share(1)
-    ('0 %', '3.41 %', '<0.01 %', '45.7 %', '100 %')
+    >>> share(0), share(0.0341), share(0.000116), share(0.00004), share(1)
+    ('0 %', '3.41 %', '0.012 %', '<0.01 %', '100 %')
     """
     if not math.isfinite(part):
         return NOTHING
     if 0 < part < 0.0001:
         return "<0.01 %"
-    return f"{float(f'{100 * part:.3g}'):g} %"
+    return f"{float(f'{100 * part:.{2 if part < 0.001 else 3}g}'):g} %"
 
 
 def multiple(ratio: float | None) -> str:

@@ -26,7 +26,8 @@ function showMoney(amount) {
 
 function showShare(part) {
   if (!Number.isFinite(part)) return NOTHING;
-  return part > 0 && part < 0.0001 ? "<0.01 %" : threeDigits(part * 100) + " %";
+  if (part > 0 && part < 0.0001) return "<0.01 %";
+  return Number((part * 100).toPrecision(part < 0.001 ? 2 : 3)) + " %";
 }
 
 function showDuration(seconds) {

@@ -3,18 +3,31 @@
 const MEASURES = [
   {
     key: "rate", title: "Rate", unit: "events/s", show: showCount, height: 112, main: "capacity",
-    curves: [{ name: "rate", label: "input", look: "demand", area: true }, { name: "capacity", label: "capacity", look: "own", stepped: true }],
+    curves: [
+      { name: "rate", label: "input", look: "demand", area: true },
+      { name: "capacity", label: "capacity", look: "own", stepped: true },
+    ],
   },
   {
     key: "workers", title: "Workers", unit: "", show: showCount, height: 92, main: "running", whole: true, lane: true,
-    curves: [{ name: "target", label: "asked for", look: "asked", stepped: true }, { name: "running", label: "running", look: "own", stepped: true, area: true }],
+    curves: [
+      { name: "target", label: "asked for", look: "asked", stepped: true },
+      { name: "running", label: "running", look: "own", stepped: true, area: true },
+    ],
   },
   {
-    key: "latency", title: "Latency", unit: "", show: showDuration, height: 92, main: "latency", bound: true, mayLog: true,
+    key: "latency", title: "Latency", unit: "", show: showDuration, height: 92, main: "latency",
+    bound: true, mayLog: true,
     curves: [{ name: "latency", label: "oldest event", look: "own" }],
   },
-  { key: "backlog", title: "Backlog", unit: "events", show: showCount, height: 80, main: "backlog", curves: [{ name: "backlog", label: "waiting", look: "own", area: true }] },
-  { key: "load", title: "Load", unit: "", show: showShare, height: 80, main: "load", curves: [{ name: "load", label: "mean cpu", look: "own" }] },
+  {
+    key: "backlog", title: "Backlog", unit: "events", show: showCount, height: 80, main: "backlog",
+    curves: [{ name: "backlog", label: "waiting", look: "own", area: true }],
+  },
+  {
+    key: "load", title: "Load", unit: "", show: showShare, height: 80, main: "load",
+    curves: [{ name: "load", label: "mean cpu", look: "own" }],
+  },
   { key: "signals", title: "Signals", unit: "", show: showCount, height: 92, main: null, curves: [] },
 ];
 const SHOWN_AT_FIRST = ["rate", "workers", "latency", "signals"];
@@ -26,7 +39,9 @@ const hasMeasure = (run, measure) => seriesOf(run, measure).length > 0;
 // The curves of one run in one plot.
 function seriesOf(run, measure) {
   if (measure.key === "signals") {
-    return run.signals.map((name, i) => ({ run, name, label: name.slice("signal ".length), look: `c${(i + run.number + 3) % 8}` }));
+    // Three colours on, so that no signal wears the colour of its policy.
+    const look = (i) => `c${(i + run.number + 3) % 8}`;
+    return run.signals.map((name, i) => ({ run, name, label: name.slice("signal ".length), look: look(i) }));
   }
   return measure.curves.filter((curve) => run.curve(curve.name)).map((curve) => ({ run, ...curve }));
 }
@@ -63,7 +78,8 @@ function domainOf(measure, series, range, bound) {
     return { low: found.least / 1.3, high: high * 1.5, log: true, whole: false, time: true };
   }
   const low = Math.min(0, found.low);
-  return { low, high: high + (high - low) * 0.08 || 1, log: false, whole: Boolean(measure.whole), time: measure.show === showDuration };
+  const kind = { whole: Boolean(measure.whole), time: measure.show === showDuration };
+  return { low, high: high + (high - low) * 0.08 || 1, log: false, ...kind };
 }
 
 function bucketAt(run, time) {
@@ -73,7 +89,8 @@ function bucketAt(run, time) {
     if (run.starts[middle] <= time) low = middle;
     else high = middle - 1;
   }
-  const ends = low + 1 < run.starts.length && !run.resumes.has(low + 1) ? run.starts[low + 1] : run.end(low);
+  const followed = low + 1 < run.starts.length && !run.resumes.has(low + 1);
+  const ends = followed ? run.starts[low + 1] : run.end(low);
   return time >= run.starts[low] && time <= ends ? low : -1;
 }
 

@@ -65,8 +65,8 @@ function showTip(picture, time, x, y) {
 function missedLine(run, time) {
   const share = run.curve("missed")?.mean[bucketAt(run, time)];
   if (!(share > 0)) return [];
-  const text = share === 1 ? "objective missed" : `objective missed ${showShare(share)} of ${showDuration(run.width_s)}`;
-  return [html("p", "bad", text)];
+  const part = share === 1 ? "" : ` ${showShare(share)} of ${showDuration(run.width_s)}`;
+  return [html("p", "bad", `objective missed${part}`)];
 }
 
 function nearestMark(run, time) {
@@ -81,7 +81,8 @@ function nearestMark(run, time) {
 function actionLines(run, time) {
   const mark = nearestMark(run, time);
   if (!mark) return [];
-  const change = mark.before === mark.after && mark.count === 1 ? `${mark.after} workers, moved` : `${mark.before} → ${mark.after} workers`;
+  const moved = mark.before === mark.after && mark.count === 1;
+  const change = moved ? `${mark.after} workers, moved` : `${mark.before} → ${mark.after} workers`;
   if (mark.count === 1) {
     return [html("p", "action", `${change} (step ${mark.step})`), html("p", "reason", mark.reason)];
   }
@@ -129,7 +130,8 @@ function pressed(event) {
   const [from, to] = timeline.range, at = timeline.at ?? (from + to) / 2, step = (to - from) / 100;
   const about = (factor) => [at - (at - from) * factor, at + (to - at) * factor];
   const zooms = { "+": about(0.5), "=": about(0.5), "-": about(2), 0: timeline.full, Escape: timeline.full };
-  const moves = { ArrowLeft: at - step, ArrowRight: at + step, n: nextMark(event.target, at, 1), p: nextMark(event.target, at, -1) };
+  const jump = (way) => nextMark(event.target, at, way);
+  const moves = { ArrowLeft: at - step, ArrowRight: at + step, n: jump(1), p: jump(-1) };
   if (event.key in zooms) {
     zoomTo(zooms[event.key]);
     document.querySelectorAll("svg.plot")[number].focus({ preventScroll: true });

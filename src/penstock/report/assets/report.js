@@ -96,7 +96,8 @@ function set(keys, key, on) {
 }
 
 function policyChips(runs) {
-  const chips = runs.map((run) => toggle(run.name, colourOf(run.number), timeline.shown.has(run.number), (on) => set(timeline.shown, run.number, on)));
+  const chips = runs.map(({ name, number }) => (
+    toggle(name, colourOf(number), timeline.shown.has(number), (on) => set(timeline.shown, number, on))));
   const all = (on) => () => {
     for (const chip of chips) chip.firstChild.checked = on;
     timeline.shown = new Set(on ? runs.map((run) => run.number) : []);
@@ -115,14 +116,17 @@ function toolbar(runs) {
   line.append(html("h2", "", "Over time"), range, reset);
   if (runs.length > 1) bar.append(policyChips(runs));
   const measures = MEASURES.filter((measure) => runs.some((run) => hasMeasure(run, measure)));
-  bar.append(group("Curves", measures.map((measure) => toggle(measure.title, "switch", timeline.measures.has(measure.key), (on) => set(timeline.measures, measure.key, on)))));
+  bar.append(group("Curves", measures.map(({ key, title }) => (
+    toggle(title, "switch", timeline.measures.has(key), (on) => set(timeline.measures, key, on))))));
   return bar;
 }
 
 function hint(runs) {
   const each = Math.max(...runs.map((run) => run.width_s));
-  const point = runs.some((run) => run.steps > run.starts.length) ? `A point is ${showDuration(each)}: line = mean, band = least to greatest. ` : "";
-  return html("p", "hint", `${point}Drag to zoom, double-click for all. On a focused plot: ← → move, + − zoom, 0 all, N P next and previous action.`);
+  const merged = runs.some((run) => run.steps > run.starts.length);
+  const point = merged ? `A point is ${showDuration(each)}: line = mean, band = least to greatest. ` : "";
+  const keys = "On a focused plot: ← → move, + − zoom, 0 all, N P next and previous action.";
+  return html("p", "hint", `${point}Drag to zoom, double-click for all. ${keys}`);
 }
 
 function begin() {

@@ -6,7 +6,7 @@ const SHAPES = [
   (x, y, r) => `M${x} ${y - 1.2 * r}L${x + 1.2 * r} ${y + r}H${x - 1.2 * r}Z`,
   (x, y, r) => `M${x} ${y + 1.2 * r}L${x + 1.2 * r} ${y - r}H${x - 1.2 * r}Z`,
 ];
-const LABEL_HEIGHT = 15;
+const DIAMOND = (x, y, r) => `M${x} ${y - r}L${x + r} ${y}L${x} ${y + r}L${x - r} ${y}Z`;
 
 function padded(values, share, floor) {
   const low = Math.min(...values), high = Math.max(...values);
@@ -54,14 +54,17 @@ function scatterHeight(kept) {
 function scatterAxes(picture, { costs, shares, x, y, width, bottom, kept }) {
   for (const tick of kept ? [0] : valueTicks(shares, 5)) {
     picture.append(svg("path", { class: tick ? "grid" : "axis", d: `M${GUTTER.left} ${px(y(tick))}H${width - 20}` }));
-    picture.append(svg("text", { class: "tick end", x: GUTTER.left - 8, y: px(y(tick)) + 4 }, threeDigits(tick * 100) + " %"));
+    const at = { class: "tick end", x: GUTTER.left - 8, y: px(y(tick)) + 4 };
+    picture.append(svg("text", at, threeDigits(tick * 100) + " %"));
   }
   for (const tick of valueTicks(costs, Math.max(2, Math.floor(width / 90)))) {
     picture.append(svg("path", { class: "axis", d: `M${px(x(tick))} ${bottom}v4` }));
-    picture.append(svg("text", { class: "tick middle", x: px(x(tick)), y: bottom + 17 }, showMoney(tick).replace(".00", "")));
+    const at = { class: "tick middle", x: px(x(tick)), y: bottom + 17 };
+    picture.append(svg("text", at, showMoney(tick).replace(".00", "")));
   }
   picture.append(svg("text", { class: "tick end", x: width - 20, y: bottom + 34 }, "cost → less is better"));
-  picture.append(svg("text", { class: "tick", x: GUTTER.left + 6, y: 12 }, kept ? "no policy missed the objective" : "time missed ↓ less is better"));
+  const said = kept ? "no policy missed the objective" : "time missed ↓ less is better";
+  picture.append(svg("text", { class: "tick", x: GUTTER.left + 6, y: 12 }, said));
 }
 
 function boundLine(picture, at, bottom) {
@@ -72,11 +75,13 @@ function boundLine(picture, at, bottom) {
 // A label stands beside its point, at the first place where it covers no point and no other label.
 function placeLabels(points, width, bottom) {
   const taken = points.map(({ x, y }) => ({ left: x - 7, right: x + 7, top: y - 7, bottom: y + 7 }));
-  for (const point of points) {
+  // From the right, so that of two neighbours the right one gets the place to its right.
+  for (const point of [...points].sort((a, b) => b.x - a.x)) {
     const length = 7.2 * point.name.length;
-    const boxes = labelPlaces(point, length).filter(
+    const places = labelPlaces(point, length, bottom);
+    const boxes = places.filter(
       (box) => box.left > 2 && box.right < width - 2 && box.top > 0 && box.bottom < bottom + 12);
-    const box = boxes.find((each) => !taken.some((other) => overlap(each, other))) ?? labelPlaces(point, length)[0];
+    const box = boxes.find((each) => !taken.some((other) => overlap(each, other))) ?? places[0];
     taken.push(box);
     point.label = box;
   }
@@ -84,9 +89,11 @@ function placeLabels(points, width, bottom) {
 
 const overlap = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-// Right, left, then higher and higher or lower and lower on either side.
-function labelPlaces({ x, y }, length) {
-  const heights = [0, -14, 14, -28, 28, -42, 42, -56, 56, -70, 70, -84, 84, -98, -112, -126, -140];
+// Right, left, then higher and higher or lower and lower on either side; on the axis only above it.
+function labelPlaces({ x, y }, length, bottom) {
+  const steps = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+  const above = steps.map((step) => -12 - 14 * step), around = steps.flatMap((step) => [-14 * step, 14 * step]);
+  const heights = y > bottom - 9 ? above : around;
   return heights.flatMap((away) => [x + 11 + Math.abs(away) / 4, x - 11 - length - Math.abs(away) / 4].map((left) => (
     { left, right: left + length, top: y + away - 7, bottom: y + away + 7, away })));
 }
@@ -96,8 +103,9 @@ function drawPoint(picture, point) {
   const group = svg("g", { class: number === null ? "bound-point" : `point ${colourOf(number)}` });
   group.append(svg("title", {}, `${point.name}: ${showMoney(point.cost)}, missed ${showShare(point.share)}`));
   const edge = label.left > x ? label.left - 3 : label.right + 3, middle = label.top + 7;
-  if (label.away) group.append(svg("path", { class: "leader", d: `M${px(x)} ${px(y)}L${px(edge)} ${px(middle)}` }));
-  const shape = number === null ? `M${x} ${y - 7}L${x + 7} ${y}L${x} ${y + 7}L${x - 7} ${y}Z` : SHAPES[number % SHAPES.length](px(x), px(y), 5.5);
+  const leader = `M${px(x)} ${px(y)}L${px(edge)} ${px(middle)}`;
+  if (Math.abs(label.away) > 14) group.append(svg("path", { class: "leader", d: leader }));
+  const shape = number === null ? DIAMOND(x, y, 7) : SHAPES[number % SHAPES.length](px(x), px(y), 5.5);
   group.append(svg("path", { class: "marker", d: shape }));
   const anchor = label.left > x ? { x: px(label.left) } : { x: px(label.right), "text-anchor": "end" };
   group.append(svg("text", { class: "point-label", y: px(middle) + 4, ...anchor }, point.name));

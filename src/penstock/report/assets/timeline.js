@@ -3,11 +3,15 @@
 const LANE = 20, AXIS = 22;
 
 function runPanel(run) {
-  return { title: run.name, runs: [run], plots: timeline.measured().map((measure) => ({ measure, series: seriesOf(run, measure) })) };
+  const plots = timeline.measured().map((measure) => ({ measure, series: seriesOf(run, measure) }));
+  return { title: run.name, runs: [run], plots };
 }
 
 function overlaidPanel(runs) {
-  const plots = timeline.measured().map((measure) => ({ measure: { ...measure, lane: false, height: measure.height * 1.7 }, series: overlaidSeries(runs, measure) }));
+  const plots = timeline.measured().map((measure) => ({
+    measure: { ...measure, lane: false, height: measure.height * 1.7 },
+    series: overlaidSeries(runs, measure),
+  }));
   return { title: "All shown policies", runs, plots, overlaid: true };
 }
 
@@ -26,7 +30,8 @@ function drawTimeline() {
     const domain = domainOf(measure, same.flatMap((plot) => plot.series), timeline.range, timeline.report.latency_s);
     for (const plot of same) plot.domain = domain;
   }
-  holder.replaceChildren(...(runs.length ? panels.map(drawPanel) : [html("p", "card empty", "No policy is selected.")]));
+  const none = () => [html("p", "card empty", "No policy is selected.")];
+  holder.replaceChildren(...(runs.length ? panels.map(drawPanel) : none()));
   document.getElementById("range").textContent = rangeText();
   document.getElementById("reset").disabled = !timeline.zoomed();
 }
@@ -43,7 +48,8 @@ function drawPanel(panel) {
   const title = head.appendChild(html("h3"));
   if (!panel.overlaid) title.append(html("i", `dot ${colourOf(panel.runs[0].number)}`));
   title.append(panel.title);
-  head.append(html("p", "figures", panel.overlaid ? "one line a policy: the mean of each point" : figures(panel.runs[0])));
+  const said = panel.overlaid ? "one line a policy: the mean of each point" : figures(panel.runs[0]);
+  head.append(html("p", "figures", said));
   panel.plots.forEach((plot, number) => card.append(drawPlot(panel, plot, number === panel.plots.length - 1)));
   return card;
 }
@@ -51,7 +57,8 @@ function drawPanel(panel) {
 function figures(run) {
   const kept = run.share === 0 ? "objective kept throughout" : `missed ${showShare(run.share)} of the time`;
   const actions = run.actions === 1 ? "1 scaling action" : `${showCount(run.actions)} scaling actions`;
-  return [showMoney(run.cost), kept, run.actions ? actions : "no scaling action", run.parameters].filter(Boolean).join(" · ");
+  const parts = [showMoney(run.cost), kept, run.actions ? actions : "no scaling action", run.parameters];
+  return parts.filter(Boolean).join(" · ");
 }
 
 function drawPlot(panel, plot, isLast) {
@@ -135,10 +142,11 @@ function drawLane(inside, run, height) {
     return;
   }
   const sparse = timeline.inner / marks.length > 12;
-  const tip = (x, way) => (sparse ? `M${px(x)} ${middle - 8 * way}l3.6 ${7 * way}h-7.2Z` : `M${px(x)} ${middle - way}v${-7 * way}`);
+  const triangle = (x, way) => `M${px(x)} ${middle - 8 * way}l3.6 ${7 * way}h-7.2Z`;
+  const tick = (x, way) => `M${px(x)} ${middle - way}v${-7 * way}`;
   for (const [kind, way] of [["up", 1], ["down", -1]]) {
     const some = marks.filter((mark) => mark.count > 1 || Math.sign(mark.after - mark.before) !== -way);
-    const d = some.map((mark) => tip(timeline.x(mark.time), way)).join("");
+    const d = some.map((mark) => (sparse ? triangle : tick)(timeline.x(mark.time), way)).join("");
     inside.append(svg("path", { class: `mark ${kind} ${colourOf(run.number)} ${sparse ? "sparse" : ""}`, d }));
   }
 }
