@@ -1,7 +1,7 @@
 """The contracts as checks: run them on a policy, a plant or a capacity model of your own.
 
->>> from penstock.models.capacity import Linear
->>> check_capacity_model(Linear(per_worker=50.0))
+>>> from penstock.models.capacity import linear
+>>> check_capacity_model(linear(per_worker=50.0))
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.observation import Observation
-from penstock.models.capacity import Linear, Table
+from penstock.models.capacity import Capacity, linear
+from penstock.models.curves import Table
 from penstock.sim.plant import SimulatedPlant
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, WorkerSpec
@@ -151,7 +152,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
 
 
 def test_a_saturating_capacity_is_that_of_the_workers_that_run() -> None:
-    model = Table((1, 2, 4), (10.0, 18.0, 20.0))
+    model = Capacity(Table((1, 2, 4), (10.0, 18.0, 20.0)))
     seen = watch(world([1.0] * 3, capacity=model), {1: 4})
     assert [one.capacity for one in seen] == [10, 20, 20]
 
@@ -177,7 +178,7 @@ class TestMicroBatches:
     def batches(self, rates: list[float], fixed_s: float = 2.0, **changes: Any) -> list[Observation]:
         spec = changes.pop("batch", BatchSpec(trigger_s=10.0))
         targets = changes.pop("targets", None)
-        return watch(world(rates, capacity=Linear(10.0, fixed_s), batch=spec, **changes), targets)
+        return watch(world(rates, capacity=linear(10.0, fixed_s), batch=spec, **changes), targets)
 
     def test_a_batch_takes_its_fixed_time_and_its_rows(self) -> None:
         last = self.batches([5.0, 5.0])[-1].batch
@@ -240,7 +241,7 @@ specs = st.builds(
 def test_nothing_is_lost(
     load: list[float], spec: WorkerSpec, batch: BatchSpec | None, pause: PauseSpec, counts: list[int]
 ) -> None:
-    scenario = world(load, worker=spec, batch=batch, pause=pause, capacity=Linear(10.0, 1.0))
+    scenario = world(load, worker=spec, batch=batch, pause=pause, capacity=linear(10.0, 1.0))
     seen = watch(scenario, dict(enumerate(counts, start=1)))
     assert seen[-1].arrived == pytest.approx(60 * sum(load))
     answered = 0.0

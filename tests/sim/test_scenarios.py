@@ -9,7 +9,8 @@ import pytest
 
 from penstock.core.errors import BadInput
 from penstock.core.objective import Limits, Objective, Price
-from penstock.models.capacity import Linear, Table
+from penstock.models.capacity import Capacity, linear
+from penstock.models.curves import Table
 from penstock.sim.derive import Given, World
 from penstock.sim.workloads import Constant, FlashCrowd, Jitter, Load, Pyramid, Shape, Sine, Square, Steps, make_load
 
@@ -85,16 +86,16 @@ def test_a_whole_file_becomes_a_whole_scenario(tmp_path: Path) -> None:
 
 
 def test_options_go_before_the_file(tmp_path: Path) -> None:
-    given = Given(Linear(7.0), 5.0, 2, 9, Objective(), Price(1.0), 11)
+    given = Given(linear(7.0), 5.0, 2, 9, Objective(), Price(1.0), 11)
     scenario = read(tmp_path, WHOLE, given).scenario()
-    assert (scenario.capacity, scenario.worker.start_s, scenario.limits) == (Linear(7.0), 5.0, Limits(2, 9))
+    assert (scenario.capacity, scenario.worker.start_s, scenario.limits) == (linear(7.0), 5.0, Limits(2, 9))
     assert (scenario.objective, scenario.price.per_hour, scenario.seed) == (Objective(), 1.0, 11)
 
 
 def test_what_nobody_gave_is_derived_and_said() -> None:
     scenario = World("trace.csv", series=Load.of(np.array([600.0, 3840.0]), 60.0)).scenario()
     # The peak is 64/s; a thirty-second of it is 2/s.
-    assert scenario.capacity == Linear(2.0)
+    assert scenario.capacity == linear(2.0)
     assert scenario.limits == Limits(1, 64)
     assert set(scenario.assumed) == {"start", "capacity", "min", "max", "objective", "price"}
     # The first interval needs 10/s, which is 5 workers.
@@ -126,7 +127,7 @@ def test_an_interval_of_an_hour_gets_an_objective_it_can_meet() -> None:
         ("[[operators]]\nname = 'a'\ncost_s = 1\nafter = ['b']", "unknown operator in 'after' of 'a'"),
         ("[[operators]]\nname = 'a'\ncost_s = 1\nafter = ['a']", "in a circle"),
         ("[price]\nbilling = 'week'", "billing 'week' is not known"),
-        ("[capacity]\nworkers = [2, 1]\ncapacities = [1.0, 2.0]", "rising worker counts"),
+        ("[capacity]\nworkers = [2, 1]\nrates = [1.0, 2.0]", "rising worker counts"),
         ("objective = 'rate'", "describes no load"),
         ("[trace]\npath = 'none.csv'", "no such file"),
         ("tick_s = ", "not a TOML file"),
@@ -139,8 +140,8 @@ def test_what_is_wrong_is_one_line_with_the_key(tmp_path: Path, text: str, messa
 
 def test_a_capacity_table_saturates(tmp_path: Path) -> None:
     text = "duration_s = 60\n[workload]\nshape = 'constant'\nrate = 1\n"
-    text += "[capacity]\nworkers = [1, 2]\ncapacities = [10, 15]\n"
-    assert read(tmp_path, text).scenario().capacity == Table((1, 2), (10.0, 15.0))
+    text += "[capacity]\nworkers = [1, 2]\nrates = [10, 15]\n"
+    assert read(tmp_path, text).scenario().capacity == Capacity(Table((1, 2), (10.0, 15.0)))
 
 
 def test_another_seed_draws_another_load_of_the_same_world(tmp_path: Path) -> None:

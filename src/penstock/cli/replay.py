@@ -13,7 +13,7 @@ from penstock.core.errors import BadInput
 from penstock.core.files import writable
 from penstock.core.objective import BILLING_S, Objective, Price
 from penstock.core.units import duration_s, per_second
-from penstock.models.capacity import Linear, read_model
+from penstock.models.capacity import linear, read_model
 from penstock.policies.naming import Named
 from penstock.report.compare import Outputs, compare
 from penstock.report.page import write_page
@@ -117,7 +117,7 @@ def world_of(options: argparse.Namespace) -> World:
 def _given(options: argparse.Namespace) -> Given:
     capacity = None
     if options.capacity_per_worker:
-        capacity = Linear(per_second(options.capacity_per_worker, "--capacity-per-worker"))
+        capacity = linear(per_second(options.capacity_per_worker, "--capacity-per-worker"))
     price = None
     if options.price or options.billing:
         price = Price.parse(options.price or "0.10/h", options.billing or "second")

@@ -1,118 +1,167 @@
-"""How much some workers can do (paper 1)."""
+"""How much some workers can do, and what a batch costs before its first row (paper 1)."""
 
 from __future__ import annotations
 
-import itertools
 import json
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
+
+import numpy as np
 
 from penstock.core.errors import BadInput, unknown
-from penstock.core.job import CapacityModel
+from penstock.core.files import whole
+from penstock.models.curves import CURVES, Curve, Linear
+
+SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
-    """Every worker adds the same: what ElasticStream assumes.
+class Fixed:
+    """Seconds of a batch before its first row: planning, commits, and a task for every worker."""
 
-    >>> Linear(50.0).capacity(4), Linear(50.0, batch_fixed_s=2.0).sustainable(4, trigger_s=10.0)
-    (200.0, 160.0)
-    """
-
-    name: ClassVar[str] = "linear"
-    per_worker: float
-    batch_fixed_s: float = 0.0
+    base_s: float = 0.0
+    per_worker_s: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.per_worker < math.inf or not 0 <= self.batch_fixed_s < math.inf:
-            raise BadInput(
-                f"a worker that does {self.per_worker} events/s, {self.batch_fixed_s} s a batch, is impossible"
-            )
-
-    def capacity(self, workers: float) -> float:
-        return self.per_worker * workers
-
-    def fixed_s(self, workers: float) -> float:  # noqa: ARG002  the contract's signature
-        return self.batch_fixed_s
-
-    def sustainable(self, workers: float, trigger_s: float | None) -> float:
-        return in_batches(self, workers, trigger_s)
+        if not self.base_s >= 0 or not self.per_worker_s >= 0:
+            raise BadInput("the fixed time of a batch must not be negative")
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """Measured capacities, joined by straight lines and flat after the peak: the ground truth.
+class About:
+    """What a model was measured on; what is not known is None."""
 
-    >>> Table((1, 2, 4), (100.0, 180.0, 240.0)).capacity(3)
-    210.0
+    app: str | None = None
+    source: str | None = None
+    bytes_per_row: float | None = None
+    cores: float | None = None
+    partitions: int | None = None
+    partitions_per_worker: float | None = None
+    workers: tuple[int, ...] = ()
+    """The worker counts that were measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """A curve and the fixed time of a batch: events per second for workers and trigger.
+
+    >>> model = linear(50.0, fixed_s=2.0)
+    >>> model.capacity(4), model.sustainable(4, trigger_s=10.0), model.workers_for(150.0, trigger_s=10.0)
+    (200.0, 160.0, 4)
     """
 
-    name: ClassVar[str] = "table"
-    workers: tuple[int, ...]
-    capacities: tuple[float, ...]
-    batch_fixed_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        rising = all(a < b for a, b in itertools.pairwise(self.workers))
-        if not self.workers or len(self.workers) != len(self.capacities) or self.workers[0] < 1 or not rising:
-            raise BadInput("a table of capacities needs rising worker counts from 1 on, and one capacity for each")
-        if not all(0 < value < math.inf for value in self.capacities) or not 0 <= self.batch_fixed_s < math.inf:
-            raise BadInput("a table of capacities needs positive events per second, and a fixed time of at least 0")
+    curve: Curve
+    fixed: Fixed = Fixed()
+    about: About = About()
+    others: tuple[Curve, ...] = field(default=(), repr=False)
+    """The same curve fitted to resampled measurements: how sure it is."""
 
     def capacity(self, workers: float) -> float:
-        """Flat after the peak: a user who has more workers than help simply leaves them idle."""
-        known = [(0, 0.0), *zip(self.workers, self.capacities, strict=True)]
-        best = 0.0
-        for (left, below), (right, above) in itertools.pairwise(known):
-            if workers <= right:
-                return max(best, below + (above - below) * (workers - left) / (right - left))
-            best = max(best, above)
-        return best
+        return self.curve.rate(workers)
 
-    def fixed_s(self, workers: float) -> float:  # noqa: ARG002  the contract's signature
-        return self.batch_fixed_s
+    def fixed_s(self, workers: float) -> float:
+        return self.fixed.base_s + self.fixed.per_worker_s * workers
 
     def sustainable(self, workers: float, trigger_s: float | None) -> float:
-        return in_batches(self, workers, trigger_s)
+        """capacity · (1 − fixed / trigger): every batch pays its fixed time."""
+        return self._share(workers, trigger_s) * self.capacity(workers)
+
+    def workers_for(self, rate: float, trigger_s: float | None = None, most: int = 128) -> int | None:
+        """The fewest workers that sustain a rate (paper 1, eq 11); None if none do."""
+        fits = (m for m in range(1, most + 1) if self.sustainable(m, trigger_s) >= rate * (1 - 1e-12))
+        return next(fits, None)
+
+    def interval(self, workers: float, trigger_s: float | None, confidence: float) -> tuple[float, float]:
+        """Between what the rate lies, as sure as the measurements allow (bootstrap)."""
+        share = self._share(workers, trigger_s)
+        rates = [curve.rate(workers) * share for curve in self.others] or [self.sustainable(workers, trigger_s)]
+        low, high = np.quantile(rates, [(1 - confidence) / 2, (1 + confidence) / 2])
+        return float(low), float(high)
+
+    def _share(self, workers: float, trigger_s: float | None) -> float:
+        return 1.0 if trigger_s is None else max(0.0, 1.0 - self.fixed_s(workers) / trigger_s)
 
 
-def in_batches(model: CapacityModel, workers: float, trigger_s: float | None) -> float:
-    """Events per second when every batch pays its fixed time: capacity · (1 − fixed / trigger)."""
-    if trigger_s is None:
-        return model.capacity(workers)
-    return model.capacity(workers) * max(0.0, 1.0 - model.fixed_s(workers) / trigger_s)
+def linear(per_worker: float, fixed_s: float = 0.0) -> Capacity:
+    """Workers that each do the same."""
+    return Capacity(Linear(per_worker), Fixed(fixed_s))
 
 
-def read_model(path: Path) -> Linear | Table:
-    """A capacity model from its JSON file, in events per second.
+def write_model(model: Capacity, path: Path) -> None:
+    """The model as a JSON file that a person can read, and write by hand."""
+    content = {
+        "penstock_model": SCHEMA,
+        "curve": _plain(model.curve),
+        "fixed": asdict(model.fixed),
+        "about": asdict(model.about),
+        "others": [_plain(curve) for curve in model.others],
+    }
+    with whole(path) as scratch:
+        scratch.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
-    `{"model": "linear", "per_worker": 50}` or `{"model": "table", "workers": [1, 2], "capacities": [50, 95]}`.
-    """
+
+def read_model(path: Path) -> Capacity:
+    """A model from its file, in events per second: `{"curve": {"kind": "linear", "per_worker": 50}}`."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"no such model file: {path}") from None
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise BadInput(f"{path} is not a model file: {error}") from None
-    return _model(content, path)
-
-
-def _model(content: object, path: Path) -> Linear | Table:
-    if not isinstance(content, dict) or "model" not in content:
-        raise BadInput(f'{path} is not a model file: it needs a key "model"')
-    kinds: dict[str, Callable[..., Linear | Table]] = {"linear": Linear, "table": Table}
-    name = str(content["model"])
-    if name not in kinds:
-        raise unknown(f"model in {path}", name, kinds)
-    fields = {key: tuple(v) if isinstance(v, list) else v for key, v in content.items() if key != "model"}
-    allowed = (Linear if name == "linear" else Table).__slots__
-    for key in fields:
-        if key not in allowed:
-            raise unknown(f"key in {path}", key, allowed)
     try:
-        return kinds[name](**fields)
-    except TypeError as error:
+        return _model(content)
+    except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
+
+
+def _plain(curve: Curve) -> dict[str, Any]:
+    weights = {name: getattr(curve, name) for name in type(curve).__dataclass_fields__}  # type: ignore[attr-defined]
+    return {"kind": curve.kind} | weights
+
+
+def _model(content: object) -> Capacity:
+    known = ("penstock_model", "curve", "fixed", "about", "others")
+    if not isinstance(content, dict) or "curve" not in content:
+        raise BadInput('not a model file: it needs a key "curve"')
+    for key in content:
+        if key not in known:
+            raise unknown("key", key, known)
+    if content.get("penstock_model", SCHEMA) != SCHEMA:
+        raise BadInput(f"model schema {content['penstock_model']}; this version of penstock reads {SCHEMA}")
+    return Capacity(
+        _curve(content["curve"]),
+        _record(Fixed, content.get("fixed", {}), "fixed"),
+        _record(About, content.get("about", {}), "about"),
+        tuple(_curve(entry) for entry in content.get("others", ())),
+    )
+
+
+def _curve(entry: object) -> Curve:
+    if not isinstance(entry, Mapping) or "kind" not in entry:
+        raise BadInput(f"a curve needs the key kind: one of {', '.join(CURVES)}")
+    kind = str(entry["kind"])
+    if kind not in CURVES:
+        raise unknown("kind of curve", kind, CURVES)
+    curve: Curve = _record(CURVES[kind], {k: v for k, v in entry.items() if k != "kind"}, kind)
+    return curve
+
+
+def _record(kind: type, entry: Mapping[str, Any], where: str) -> Any:
+    """A dataclass of numbers from a JSON object; keys and values are checked."""
+    declared = {entry.name: entry for entry in fields(kind)}
+    for key, value in entry.items():
+        if key not in declared:
+            raise unknown(f"key in {where}", key, declared)
+        if where not in ("about",) and not _numbers(value):
+            raise BadInput(f"{where}.{key} is {value!r}: it must be a number")
+    for name, declaration in declared.items():
+        if declaration.default is MISSING and name not in entry:
+            raise BadInput(f"{where} needs the key {name}")
+    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
+
+
+def _numbers(value: object) -> bool:
+    values: Sequence[object] = value if isinstance(value, list) else [value]
+    return all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in values)

@@ -10,7 +10,7 @@ from penstock.core.errors import BadInput
 from penstock.core.job import CapacityModel
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.units import show_duration
-from penstock.models.capacity import Linear
+from penstock.models.capacity import linear
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
 from penstock.sim.toml import ScenarioFile, read_scenario
@@ -104,10 +104,10 @@ def _worker(given: Given, file: ScenarioFile | None, assumed: dict[str, str]) ->
 
 def _capacity(load: Load, flow: Dataflow | None, worker: WorkerSpec, assumed: dict[str, str]) -> CapacityModel:
     if flow is not None and flow.demand_s > 0:
-        return Linear(worker.cores / flow.demand_s)
+        return linear(worker.cores / flow.demand_s)
     per_worker = (load.peak or 1.0) / PEAK_WORKERS
     assumed["capacity"] = f"{per_worker:.4g}/s a worker: the peak of {load.peak:.4g}/s needs {PEAK_WORKERS}"
-    return Linear(per_worker)
+    return linear(per_worker)
 
 
 def _limits(

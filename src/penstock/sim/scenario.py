@@ -8,7 +8,7 @@ from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput
 from penstock.core.job import CapacityModel, Job, Oracle, WorkerKind
 from penstock.core.objective import Limits, Objective, Price
-from penstock.models.capacity import Linear
+from penstock.models.capacity import linear
 from penstock.sim.engines import Continuous, MicroBatches
 from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, WorkerSpec, between
 from penstock.sim.workloads import Constant, Load, make_load
@@ -48,7 +48,7 @@ class Scenario:
         load = make_load((Constant(rate),), 3600.0, 60.0, seed=0)
         flow = Dataflow((Operator("job", 1.0 / capacity_per_worker),))
         limits = Limits(1, 64)
-        return cls("constant", load, flow, Linear(capacity_per_worker), limits, workers_at_start=workers_at_start)
+        return cls("constant", load, flow, linear(capacity_per_worker), limits, workers_at_start=workers_at_start)
 
     @property
     def tick_s(self) -> float:

@@ -14,7 +14,8 @@ from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput, unknown
 from penstock.core.job import CapacityModel
 from penstock.core.objective import Limits, Objective, Price
-from penstock.models.capacity import Linear, Table, read_model
+from penstock.models.capacity import Capacity, Fixed, read_model
+from penstock.models.curves import Curve, Linear, Table
 from penstock.sim.series import Trace
 from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, WorkerSpec
 from penstock.sim.workloads import SHAPES, Shape
@@ -154,6 +155,6 @@ def _capacity(entry: Mapping[str, Any], folder: Path) -> CapacityModel:
         if len(entry) > 1:
             raise BadInput("[capacity] has a model file: it takes no other key")
         return read_model(folder / _checked(entry["model"], str, "capacity.model"))
-    kind = Table if "workers" in entry else Linear
-    model: CapacityModel = build(kind, entry, "capacity")
-    return model
+    weights = {key: value for key, value in entry.items() if key != "fixed_s"}
+    curve: Curve = build(Table if "workers" in entry else Linear, weights, "capacity")
+    return Capacity(curve, Fixed(_checked(entry.get("fixed_s", 0.0), float, "capacity.fixed_s")))
