@@ -56,7 +56,8 @@ def samples(reports: DataFrame) -> DataFrame:
     rows = fn.col("seen.numInputRows")
     # Kafka's offsets, topic -> partition -> number, count events. A bare number may count anything (the rate
     # source counts seconds): it is believed only where a batch's rows are the difference of its offsets.
-    counts_events = _partitions(fn.col("seen.endOffset")).isNotNull() | (done - begun == rows)
+    is_kafka = fn.coalesce(*(_partitions(fn.col(f"seen.{name}Offset")) for name in ("latest", "end"))).isNotNull()
+    counts_events = is_kafka | (done - begun == rows)
     return each.groupBy("runId", "source", "at").agg(
         fn.max(latest).alias("latest"),
         fn.max(done).alias("done"),
