@@ -42,6 +42,8 @@ class Task:
     """Ticks after which an event must be served; None: what arrives in a tick must fit its capacity."""
     unit: float = 1.0
     """Ticks in a unit of billing: each started unit of a rental is paid in full."""
+    excused: Bools | None = None
+    """The ticks that may be missed, where they are known already."""
 
     @property
     def ticks(self) -> int:
@@ -110,7 +112,7 @@ def violated(task: Task, paid: Ints) -> Bools:
 
 def unavoidable(task: Task) -> Bools:
     """The ticks that miss the objective whatever one does: with all workers from the first decision on."""
-    return violated(task, full(task))
+    return violated(task, full(task)) if task.excused is None else task.excused
 
 
 def full(task: Task) -> Ints:
@@ -120,9 +122,14 @@ def full(task: Task) -> Ints:
     return paid
 
 
+def by_time(task: Task) -> bool:
+    """Is every tick a whole number of units, so that no rental is rounded?"""
+    return abs(1 / task.unit - round(1 / task.unit)) < ROUNDING * max(1.0, 1 / task.unit)
+
+
 def bill(task: Task, paid: Ints) -> float:
     """What the schedule costs: each rental in whole units, the youngest worker given up first."""
-    if task.unit <= 1 and abs(1 / task.unit - round(1 / task.unit)) < ROUNDING:
+    if by_time(task):
         return float(paid.sum())
     change = np.diff(paid, prepend=0, append=0)
     begun: list[int] = []

@@ -23,8 +23,8 @@ def least_cost(tube: Tube, prices: Prices) -> float:
     return float(state[:, -1].min())
 
 
-def cheapest(tube: Tube, prices: Prices) -> Ints:
-    """Workers that serve from within each tick on, at the least cost."""
+def cheapest(tube: Tube, prices: Prices) -> tuple[float, Ints]:
+    """The same least cost, and the workers that serve from within each tick on."""
     begins = range(1, tube.task.ticks, STRETCH)
     states = [opening(tube)]
     for begin in begins:
@@ -32,6 +32,7 @@ def cheapest(tube: Tube, prices: Prices) -> Ints:
     wanted = np.full(tube.task.ticks, tube.task.at_start, dtype=np.int64)
     last = states.pop()
     row, cells = int(last[:, -1].argmin()), last.shape[1] - 1
+    cost = float(last[row, cells])
     for begin in reversed(begins):
         stretch = Stretch(tube, prices, begin)
         stretch.kept = []
@@ -40,7 +41,7 @@ def cheapest(tube: Tube, prices: Prices) -> Ints:
             wanted[tick] = tube.task.least + row
             row, cells = stretch.before(tick, row, cells)
         row, cells = stretch.entered(states.pop(), row, cells)
-    return wanted
+    return cost, wanted
 
 
 def states(tube: Tube) -> float:

@@ -9,7 +9,7 @@ work by work, so the error stays below a few cells however long the series is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d
@@ -29,11 +29,11 @@ class Prices:
     start: Floats
 
     @classmethod
-    def even(cls, task: Task) -> Prices:
-        """Every tick costs the same: billing by time."""
+    def by_time(cls, task: Task, waste: float = 0.0) -> Prices:
+        """Every tick costs the same; a start costs its own time, and what it wastes besides."""
         extra = np.maximum(0.0, np.arange(task.most + 1.0) - task.least)
         shape = (task.ticks, task.most + 1)
-        return cls(np.broadcast_to(extra, shape), np.broadcast_to(task.start * extra, shape))
+        return cls(np.broadcast_to(extra, shape), np.broadcast_to((task.start + waste) * extra, shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +57,12 @@ class Tube:
     def blank(self) -> int:
         """Cells that an empty queue counts as waiting, where rounding goes against the schedule."""
         return 0 if self.sign > 0 else 1 if self.exact else 2
+
+    def narrowed(self) -> Tube:
+        """The same without worker counts that a good schedule hardly ever needs: two above the busiest tick's."""
+        wanted = np.searchsorted(self.task.capacity[: self.task.most + 1], self.task.arrivals) + 2
+        busiest = maximum_filter1d(wanted, 2 * _bridge(self.task) + 1)
+        return replace(self, tops=np.minimum(self.tops, np.maximum(busiest, max(self.task.least, 1))))
 
     def gains(self, ticks: slice) -> tuple[Ints, Ints]:
         """Cells that each number of workers serves in the first and second part of some ticks."""
@@ -107,6 +113,27 @@ def tube(task: Task, cell: float, sign: int) -> Tube:
     return Tube(task, arrivals, room, _tops(task, (room, arrivals), cell), cell, sign, exact, backlog)
 
 
+@dataclass(frozen=True)
+class Grid:
+    """How finely backlog is counted."""
+
+    cell: float
+    """Events."""
+    parts: int = 0
+    """The start is rounded to so many parts of a tick, to make all capacities whole numbers of cells; 0: it is not."""
+
+    def rounded(self, task: Task, sign: int) -> Task:
+        """The task with a start that fits, shorter (1, in favour of a schedule) or longer (-1, against it).
+
+        A worker that starts sooner serves no less and costs no more, so a bound for it holds for the task.
+        """
+        if not self.parts:
+            return replace(task, excused=unavoidable(task))
+        exact = self.parts * task.start
+        start = math.floor(exact + ROUNDING) if sign > 0 else math.ceil(exact - ROUNDING)
+        return replace(task, start=start / self.parts, excused=unavoidable(task))
+
+
 def fits(task: Task, cell: float) -> bool:
     """Are all capacities whole numbers of cells?"""
     _, part = task.delay
@@ -124,5 +151,8 @@ def _tops(task: Task, flow: tuple[Ints, Ints], cell: float) -> Ints:
     before = np.concatenate([room[:1], room[:-1]])
     wanted = (before + arrivals + 2) * cell / (1 - part)
     tops = np.minimum(np.searchsorted(task.capacity[: task.most + 1], wanted), task.most)
-    bridge = math.ceil(max(1.0, task.unit) + task.start) + 1
-    return np.asarray(np.maximum(maximum_filter1d(tops, 2 * bridge + 1), max(task.least, 1)))
+    return np.asarray(np.maximum(maximum_filter1d(tops, 2 * _bridge(task) + 1), max(task.least, 1)))
+
+
+def _bridge(task: Task) -> int:
+    return math.ceil(max(1.0, task.unit) + task.start) + 1
