@@ -97,6 +97,14 @@ def test_what_does_not_change_is_not_repeated(tmp_path: Path) -> None:
     assert set(json.loads(lines[-1])) <= {"time_s", "arrived", "processed", "path job"}
 
 
+def test_a_line_that_is_json_but_no_step_is_damaged_too(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.jsonl", steps_of(scenario(5)))
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], '{"whole": true}\n', '{"running": 7}\n', *lines[1:]]))
+    journal = Journal.open(path)
+    assert (len(list(journal)), journal.damaged) == (5, 2)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [("", "not a journal"), ('{"a": 1}\n', "not a journal"), ('{"penstock_journal": 99}\n', "schema 99")],

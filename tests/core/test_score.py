@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.core.allocation import Allocation
 from penstock.core.loop import Decision, Step
-from penstock.core.objective import Objective, Price
+from penstock.core.objective import Limits, Objective, Price
 from penstock.core.observation import Observation, WorkerTable
 from penstock.core.responses import Responses
 from penstock.core.score import Score, score
@@ -51,6 +51,12 @@ def test_giving_a_worker_up_and_asking_again_starts_a_new_hour() -> None:
 def test_a_scaling_action_counts_once_whatever_its_size() -> None:
     result = score(run([1, 5, 5, 2, 2]), BOUND, Price())
     assert (result.scaling_actions, result.workers_started, result.workers_stopped) == (2, 4, 3)
+
+
+def test_a_wish_that_limits_cut_to_what_is_there_is_no_action() -> None:
+    limits, two = Limits(1, 2), Allocation.of(2)
+    steps = [replace(step, target=limits.cut(two.resized(3 + n))) for n, step in enumerate(run([2, 2, 2]))]
+    assert score(steps, BOUND, Price()).scaling_actions == 0
 
 
 def test_violations_are_stretches_and_a_share_of_time() -> None:

@@ -54,7 +54,7 @@ def test_thresholds_bring_the_load_to_the_geometric_middle() -> None:
     steps = list(replay(scenario, Named.parse("threshold:upper=0.8,lower=0.4").build(scenario.job())))
     # 2 workers at 90 %: 2 · 0.9 / √(0.8 · 0.4) = 3.18, so 4; their load is then 45 %.
     assert [len(step.target.workers) for step in steps] == [4, 4, 4]
-    assert steps[0].decision.reason == "load 90% of 2 workers above 80%: 4 workers bring it to 57%"
+    assert steps[0].decision.reason == "load 90% of 2 workers is above 80%; for 57% it takes 4"
 
 
 def test_static_has_no_future_to_know_on_a_live_job() -> None:

@@ -6,9 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console
-
-from penstock.cli.progress import bar
+from penstock.cli.progress import bar, page
 from penstock.cli.replay import ALL
 from penstock.core.units import show_duration
 from penstock.policies.naming import Named
@@ -44,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     from penstock.pipeline.request import TraceRequest
     from penstock.pipeline.trace import make_trace
 
-    say, folder = Console(), options.folder
+    say, folder = page(), options.folder
     folder.mkdir(parents=True, exist_ok=True)
     log, rates, report = folder / "access.log", folder / "rates.parquet", folder / "report.html"
     with bar("generating a log") as progress:

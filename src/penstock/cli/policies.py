@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from rich.console import Console
 from rich.table import Table
 
+from penstock.cli.progress import page
 from penstock.policies.guards import GUARDS
 from penstock.policies.naming import POLICIES, parameters_of
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         table.add_column(heading)
     for name, what, parameters, source in rows + guards:
         table.add_row(name, what.split("\n")[0], parameters, source)
-    Console().print(table)
+    page().print(table)
     return 0
 
 

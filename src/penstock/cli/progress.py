@@ -18,3 +18,8 @@ def bar(what: str, total: float | None = None) -> Iterator[Callable[[float], Non
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task(what, total=total)
         yield lambda done: progress.update(task, completed=done)
+
+
+def page() -> Console:
+    """Where tables go: the terminal as it is, or 120 columns for a pipe, which has no width of its own."""
+    return Console() if sys.stdout.isatty() else Console(width=120)

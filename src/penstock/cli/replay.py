@@ -6,9 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from rich.console import Console
-
-from penstock.cli.progress import bar
+from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
 from penstock.core.objective import BILLING_S, Objective, Price
@@ -95,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.output == "csv":
         print(as_csv(comparison), end="")
     else:
-        Console().print(as_table(comparison))
+        page().print(as_table(comparison))
         if options.report:
             print(f"report: {options.report}", file=sys.stderr)
     missed = any(run.score.violations for run in comparison.runs)

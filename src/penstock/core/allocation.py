@@ -42,7 +42,7 @@ class Allocation:
     cpu_share: Mapping[str, float] = field(default_factory=dict)
     alternate: Mapping[str, str] = field(default_factory=dict)
     # A name is never used twice: a slot that was given up may still be draining under its old name.
-    names_given: int = 0
+    names_given: int = field(default=0, compare=False)
 
     @classmethod
     def of(cls, workers: int, kind: str = "worker") -> Allocation:

@@ -162,7 +162,13 @@ class Journal:
                     self.damaged += 1
                     continue
                 state = fields if fields.pop("whole", False) else state | fields
-                yield _step(state, allocations)
+                try:
+                    step = _step(state, allocations)
+                except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                    state = {}
+                    self.damaged += 1
+                    continue
+                yield step
 
 
 def _fields_of(line: str) -> dict[str, Any] | None:

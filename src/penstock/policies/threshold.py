@@ -36,5 +36,5 @@ class Threshold:
         # With seen.target instead, every tick of a slow start would ask for more.
         wanted = self._limits.clamp(max(1, math.ceil(running * load / self._middle)))
         which = f"above {self._upper:.0%}" if load > self._upper else f"below {self._lower:.0%}"
-        reason = f"load {load:.0%} of {running} workers {which}: {wanted} workers bring it to {self._middle:.0%}"
+        reason = f"load {load:.0%} of {running} workers is {which}; for {self._middle:.0%} it takes {wanted}"
         return Decision(seen.target.resized(wanted), reason, signals)

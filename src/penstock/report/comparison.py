@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.core.errors import BadInput
 from penstock.core.journal import Header, Journal
-from penstock.core.loop import Step
 from penstock.core.score import Score, Scorer
 from penstock.report.curves import Curves
 
@@ -61,27 +60,12 @@ def run_of_journal(path: Path) -> tuple[Run, int]:
     journal = Journal.open(path)
     scorer = Scorer(journal.header.objective, journal.header.price)
     curves = Curves(journal.header.objective)
-    for step in steps_of(journal):
+    for step in journal:
         scorer.add(step)
         curves.add(step)
     if not curves.steps:
         raise BadInput(f"{path} has no steps: the run wrote its header and nothing more")
     return Run(journal.header, scorer.result(), curves), journal.damaged
-
-
-def steps_of(journal: Journal) -> Iterator[Step]:
-    """The steps of a journal; lines that are JSON, but no steps, are bad input and not a traceback."""
-    steps, number = iter(journal), 0
-    while True:
-        try:
-            step = next(steps, None)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            said = f"{type(error).__name__}: {error}"
-            raise BadInput(f"{journal.path} is damaged after step {number}: a line is no step ({said})") from None
-        if step is None:
-            return
-        number += 1
-        yield step
 
 
 def comparison_of(run: Run) -> Comparison:

@@ -13,7 +13,6 @@ from penstock.core.loop import Step
 from penstock.core.score import Score, Scorer
 from penstock.report import show
 from penstock.report.actions import Action, Watch
-from penstock.report.comparison import steps_of
 
 ACTIONS_LAST = 10
 # What a person sees of an observation, and how it is written.
@@ -72,7 +71,7 @@ def why(journal: Journal, number: int) -> Why:
     if number < 1:
         raise BadInput(f"there is no step {number}: the first step is 1")
     before, arrived, count = None, 0.0, 0
-    for count, step in enumerate(steps_of(journal), start=1):
+    for count, step in enumerate(journal, start=1):
         if count == number:
             missed = journal.header.objective.missed(step.seen, step.seen.arrived - arrived)
             return Why(journal.header, number, step, before, missed)
@@ -86,7 +85,7 @@ def digest(journal: Journal) -> Digest:
     scorer, watch = Scorer(header.objective, header.price), Watch()
     actions: deque[Action] = deque(maxlen=ACTIONS_LAST)
     count = 0
-    for count, step in enumerate(steps_of(journal), start=1):
+    for count, step in enumerate(journal, start=1):
         scorer.add(step)
         action = watch.action(step, count)
         if action is not None:
