@@ -73,7 +73,7 @@ class InverseTime:
     communication: float = 0.0
 
     def rate(self, workers: float) -> float:
-        return _from_one(workers, self._at, self._peak())
+        return _from_one(workers, self._at, self._peak(max(workers, 1.0)))
 
     @classmethod
     def fit(cls, workers: Floats, rates: Floats) -> InverseTime:
@@ -85,12 +85,20 @@ class InverseTime:
         time = self.serial + self.parallel / workers + self.distribution * workers
         return 1 / max(time + self.communication * workers**2, 1e-300)
 
-    def _peak(self) -> float:
-        """Where the time is least: −parallel/m² + distribution + 2·communication·m = 0."""
-        if self.communication == 0:
-            return math.sqrt(self.parallel / self.distribution) if self.distribution else math.inf
-        roots = np.roots([2 * self.communication, self.distribution, 0.0, -self.parallel])
-        return max((float(root.real) for root in roots if abs(root.imag) < 1e-9), default=1.0)
+    def _peak(self, most: float) -> float:
+        """Where the time is least, up to `most`: its slope only ever rises, so halving finds the root."""
+        if self._slope(most) <= 0:
+            return most
+        low = high = 1.0
+        while self._slope(high) <= 0:  # a bracket that does not depend on `most`: the peak is one number
+            low, high = high, 2 * high
+        while high - low > 1e-12 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._slope(middle) < 0 else (low, middle)
+        return high
+
+    def _slope(self, workers: float) -> float:
+        return self.distribution + 2 * self.communication * workers - self.parallel / workers**2
 
 
 @dataclass(frozen=True, slots=True)

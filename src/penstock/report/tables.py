@@ -135,4 +135,6 @@ def _caption(comparison: Comparison) -> Text:
         parts.append(f"no plan costs less than {show.money(comparison.bound_lower)}")
     if comparison.bound_cost is not None:
         parts.append(f"with the future known: {show.money(comparison.bound_cost)}")
+    if comparison.assumed:
+        parts.append("not given, so assumed: " + "; ".join(comparison.assumed.values()))
     return Text("\n".join(parts))
