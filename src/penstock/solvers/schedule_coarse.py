@@ -33,7 +33,7 @@ def coarse_bound(task: Task) -> tuple[float, int]:
     lines = hull(task.capacity[: task.most + 1] / worker)
     if task.within is None:
         held = np.where(unavoidable(task), 0.0, task.arrivals / worker * (1 - 2 * ROUNDING))
-        least = np.maximum(least, np.max([(held - height) / slope for slope, height in lines if slope > 0], axis=0))
+        least = np.max([least, *((held - height) / slope for slope, height in lines if slope > 0)], axis=0)
     else:
         wanted = np.minimum(needed(task) * (1 - ROUNDING), arrived)
     first = min(float(arrived[0]), float(task.capacity[task.at_start]))

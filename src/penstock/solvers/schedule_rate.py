@@ -22,19 +22,29 @@ def cheapest_rate(task: Task, prices: Prices) -> tuple[float, Ints]:
     costs[0, min(max(task.at_start - task.least, 0), rows - 1)] = 0.0
     _, part = task.delay
     first, second = part * hold - start, (1 - part) * hold + start
+    after = np.arange(rows)
     for tick in range(1, task.ticks):
-        stopped = np.minimum.accumulate(costs[tick - 1, ::-1])[::-1]
-        costs[tick] = _served(task, tick, fewest[tick], stopped + first[tick]).min(axis=1) + second[tick]
+        middle = np.minimum.accumulate(costs[tick - 1, ::-1])[::-1] + first[tick]
+        # The first request is made after the first tick, so nothing starts before `whole` more have passed.
+        before = fewest[tick] if tick > task.delay[0] else np.maximum(fewest[tick], after)
+        costs[tick] = least_between(middle, before) + second[tick]
     return float(costs[-1].min()), _back(task, costs, fewest, first)
 
 
-def _served(task: Task, tick: int, fewest: Ints, costs: Floats) -> Floats:
-    """Costs by workers after the tick's starts (rows) and before them (columns); far where it cannot be."""
-    before = np.arange(len(costs))
-    after = before[:, None]
-    # The first request is made after the first tick, so nothing starts before `whole` more have passed.
-    starts = before <= after if tick > task.delay[0] else before == after
-    return np.where(starts & (before >= fewest[:, None]), costs, FAR)
+def least_between(values: Floats, begins: Ints) -> Floats:
+    """For each i the least of values[begins[i]] … values[i]; far where that is none."""
+    # lowest[p][i] is the least of the 2^p values up to i; two of them cover any stretch.
+    lowest = [values]
+    for power in range(len(values).bit_length() - 1):
+        grown = lowest[-1].copy()
+        np.minimum(grown[2**power :], lowest[-1][: -(2**power)], out=grown[2**power :])
+        lowest.append(grown)
+    ends = np.arange(len(values))
+    lengths = np.maximum(ends - begins + 1, 1)
+    powers = np.frexp(lengths)[1] - 1
+    table, there = np.stack(lowest), np.minimum(begins, ends) + 2**powers - 1
+    least = np.minimum(table[powers, ends], table[powers, there])
+    return np.where(begins > ends, FAR, least)
 
 
 def _fewest_before(task: Task, rows: int) -> Ints:
@@ -64,9 +74,10 @@ def _back(task: Task, costs: Floats, fewest: Ints, first: Floats) -> Ints:
     row = int(costs[-1].argmin())
     for tick in range(task.ticks - 1, 0, -1):
         wanted[tick] = task.least + row
-        stopped = np.minimum.accumulate(costs[tick - 1, ::-1])[::-1]
-        came = _served(task, tick, fewest[tick], stopped + first[tick])[row]
-        middle = row if came[row] <= came.min() else int(came.argmin())
-        above = costs[tick - 1, middle:]
-        row = middle + (0 if above[0] <= above.min() else int(above.argmin()))
+        begin = int(fewest[tick, row]) if tick > task.delay[0] else row
+        middle = np.minimum.accumulate(costs[tick - 1, ::-1])[::-1] + first[tick]
+        came = middle[begin : row + 1]
+        middle_row = row if came[-1] <= came.min() else begin + int(came.argmin())
+        above = costs[tick - 1, middle_row:]
+        row = middle_row + (0 if above[0] <= above.min() else int(above.argmin()))
     return wanted

@@ -1,0 +1,88 @@
+"""The clairvoyant: its replay is what it predicted, and nobody who violates no more pays less than its bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from penstock.core.errors import BadInput
+from penstock.core.objective import Limits, Objective, Price
+from penstock.core.score import Score, score
+from penstock.policies.clairvoyant import Clairvoyant, task_of
+from penstock.policies.static import StaticPeak
+from penstock.sim.replay import replay
+from penstock.sim.scenario import Scenario
+from penstock.sim.specs import WorkerSpec
+from penstock.sim.workloads import Load
+from penstock.solvers.schedule import unavoidable
+from penstock.testing import check_policy
+
+
+def scenario(objective: str = "latency<=120s", billing: str = "second", start_s: float = 90.0) -> Scenario:
+    """Half a day of minutes that need one to ten workers, and a crowd that needs more than there may be."""
+    rng = np.random.default_rng(7)
+    minutes = np.arange(720)
+    arrivals = rng.gamma(12.0, (5.0 + 4.0 * np.sin(minutes / 115.0)) * 3000.0 / 12.0)
+    arrivals[400:420] += 25 * 3000.0
+    world = Scenario.constant(50.0, capacity_per_worker=50.0, workers_at_start=3)
+    return replace(
+        world,
+        load=Load.of(np.round(arrivals), 60.0),
+        limits=Limits(1, 16),
+        objective=Objective.parse(objective),
+        price=Price(0.10, billing),
+        worker=WorkerSpec(start_s=start_s),
+    )
+
+
+def replayed(world: Scenario, policy: Clairvoyant | StaticPeak) -> Score:
+    return score(replay(world, policy), world.objective, world.price)
+
+
+@pytest.mark.parametrize("objective", ["latency<=120s", "latency<=20s", "latency<=30m", "rate"])
+@pytest.mark.parametrize(("billing", "start_s"), [("second", 90.0), ("minute", 0.0), ("hour", 300.0)])
+def test_the_replay_costs_and_violates_exactly_what_was_predicted(objective: str, billing: str, start_s: float) -> None:
+    world = scenario(objective, billing, start_s)
+    policy = Clairvoyant(world.job())
+    run = replayed(world, policy)
+    assert run.cost == pytest.approx(policy.bound.cost)
+    assert run.violation_share == pytest.approx(unavoidable(task_of(world.job())).mean())
+    assert policy.bound.lower <= policy.bound.cost
+
+
+def test_the_crowd_cannot_be_served_in_time_and_all_else_is() -> None:
+    missed = unavoidable(task_of(scenario().job()))
+    assert not missed[5:400].any()
+    assert missed[405:420].all()
+
+
+def test_workers_for_the_peak_cost_more_than_the_bound() -> None:
+    world = scenario()
+    bound = Clairvoyant(world.job()).bound
+    assert bound.gap <= 0.03
+    assert replayed(world, StaticPeak(world.job())).cost > 1.5 * bound.cost
+
+
+def test_a_reason_says_how_many_workers_and_for_what() -> None:
+    world = scenario()
+    reasons = [step.decision.reason for step in replay(world, Clairvoyant(world.job()))]
+    assert any("->" in reason and "/s will arrive at" in reason for reason in reasons)
+
+
+def test_it_keeps_the_contract_of_policies() -> None:
+    check_policy(Clairvoyant)
+
+
+def test_a_live_job_has_no_future_to_know() -> None:
+    with pytest.raises(BadInput, match="clairvoyant knows the future only in a replay"):
+        Clairvoyant(replace(scenario().job(), oracle=None))
+
+
+def test_doubling_the_price_doubles_bound_and_cost() -> None:
+    job = scenario().job()
+    once, twice = Clairvoyant(job).bound, Clairvoyant(replace(job, price=Price(0.20))).bound
+    assert twice.lower == pytest.approx(2 * once.lower)
+    assert twice.cost == pytest.approx(2 * once.cost)
+    assert twice.workers == once.workers

@@ -1,0 +1,104 @@
+"""The bound: proven by trying everything where that is possible, close where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from penstock.solvers import schedule_bound
+from penstock.solvers.schedule import Floats, Task, bill, unavoidable, violated
+from penstock.solvers.schedule_bound import Plan, plan
+from penstock.solvers.schedule_coarse import coarse_bound
+from penstock.solvers.schedule_levels import last_below
+from tests.solvers.tasks import all_schedules, days, tasks
+
+MINUTES = days(10)
+WORKERS: Floats = np.arange(1025, dtype=np.float64)
+WORKER = float(MINUTES.max()) / 32
+USUAL = Task(MINUTES, WORKERS[:65] * WORKER, at_start=4, most=64, least=1, start=1.5, within=2.0)
+
+
+def gap(task: Task) -> float:
+    best = plan(task)
+    assert (violated(task, best.paid) == unavoidable(task)).all()
+    assert bill(task, best.paid) == best.cost
+    return best.cost / best.lower - 1
+
+
+def optimum(task: Task) -> float:
+    """The least cost of all schedules that miss the unavoidable only."""
+    may_miss = unavoidable(task)
+    return min(bill(task, paid) for paid in all_schedules(task) if (violated(task, paid) == may_miss).all())
+
+
+@settings(max_examples=300, deadline=None)
+@given(tasks())
+def test_no_schedule_costs_less_than_the_bound_and_the_plan_holds(task: Task) -> None:
+    best, least = plan(task), optimum(task)
+    assert best.lower <= least + 1e-9
+    assert least <= best.cost + 1e-9
+    assert (violated(task, best.paid) == unavoidable(task)).all()
+
+
+@settings(max_examples=150, deadline=None)
+@given(tasks())
+def test_the_bound_in_coarse_steps_is_a_bound_too(task: Task) -> None:
+    assert coarse_bound(task)[0] <= optimum(replace(task, unit=1.0)) + 1e-6
+
+
+@settings(max_examples=150, deadline=None)
+@given(tasks())
+def test_a_rate_billed_by_time_is_solved_exactly(task: Task) -> None:
+    rated = replace(task, within=None, unit=1.0)
+    best = plan(rated)
+    assert best.cost == pytest.approx(optimum(rated))
+    assert best.lower == pytest.approx(best.cost)
+
+
+@pytest.mark.parametrize("start", [0.0, 1.5, 5.0, 77 / 60])
+def test_ten_days_of_minutes_are_bounded_within_one_percent(start: float) -> None:
+    assert gap(replace(USUAL, start=start)) <= 0.01
+
+
+@pytest.mark.parametrize("within", [0.5, 10.0, 60.0])
+def test_narrow_and_wide_latency_bounds_are_bounded_within_one_percent(within: float) -> None:
+    assert gap(replace(USUAL, within=within)) <= 0.01
+
+
+def test_a_capacity_that_flattens_is_bounded_within_two_percent() -> None:
+    flat = WORKERS[:65] ** 0.8 * (WORKER * 32**0.2)
+    assert gap(replace(USUAL, capacity=flat, arrivals=MINUTES[:2880])) <= 0.02
+
+
+@pytest.mark.parametrize("within", [None, 2.0])
+def test_more_workers_than_can_be_told_apart_are_planned_in_groups(within: float | None) -> None:
+    many = replace(USUAL, arrivals=MINUTES[:1440], capacity=WORKERS * (WORKER / 16), most=1024, within=within)
+    assert gap(replace(many, at_start=64)) <= 0.03
+
+
+def test_a_long_series_is_planned_in_steps_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule_bound, "TICKS_MOST", 2000)
+    monkeypatch.setattr(schedule_bound, "STEPS_FOR_LONG", 1500)
+    best = plan(replace(USUAL, arrivals=MINUTES[:14400], within=30.0))
+    assert "steps of 2 ticks" in best.note
+    assert best.cost / best.lower <= 1.03
+
+
+def test_nothing_to_do_costs_the_least_number_of_workers() -> None:
+    best = plan(replace(USUAL, arrivals=np.zeros(100)))
+    assert best.lower == pytest.approx(4 + 99)
+    assert best.cost == 4 + 99
+
+
+def test_a_single_tick_is_as_it_is() -> None:
+    best: Plan = plan(replace(USUAL, arrivals=np.array([1e9])))
+    assert best.lower == pytest.approx(4.0)
+    assert best.paid.tolist() == [4]
+
+
+def test_the_last_value_below_a_limit_is_found() -> None:
+    found = last_below(np.array([3.0, 1.0, 2.0, 5.0, 4.0]), np.array([9.0, 3.0, 2.0, 4.5, 1.5]))
+    assert found.tolist() == [-1, -1, 1, 2, 1]
