@@ -13,7 +13,7 @@ from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.job import Job
 from penstock.core.objective import Limits
 from penstock.models.capacity import Capacity
-from penstock.models.curves import CURVES, InverseTime, Linear, Quadratic, Scalability, Table
+from penstock.models.curves import CURVES, Curve, InverseTime, Linear, Quadratic, Scalability, Table
 from penstock.models.training import (
     Samples,
     best_subset,
@@ -144,7 +144,7 @@ def test_a_table_holds_the_means() -> None:
 def apps(seed: int = 0, counts: tuple[int, ...] = V, repeats: int = 6) -> list[Samples]:
     """Three applications of the paper's shapes, measured with 5 % noise."""
     rng = np.random.default_rng(seed)
-    shapes = [InverseTime(0.02, 1.2), Quadratic(0.5, 0.6, 0.001), InverseTime(0.05, 1.5, 0.0003)]
+    shapes: list[Curve] = [InverseTime(0.02, 1.2), Quadratic(0.5, 0.6, 0.001), InverseTime(0.05, 1.5, 0.0003)]
     return [
         Samples.of({m: (shape.rate(m) * (1 + 0.05 * rng.standard_normal(repeats))).tolist() for m in counts})
         for shape in shapes

@@ -19,6 +19,8 @@ INTERRUPTED = 130
 COMMANDS = {
     "trace": "make a rate series of a raw log (a Spark job)",
     "replay": "compare policies on a rate series: cost, violations, scaling actions",
+    "fit": "make a capacity model of measured samples",
+    "advise": "say how many workers a rate needs",
     "sweep": "thousands of replays as one Spark job",
     "explain": "say why a step was taken",
     "policies": "list the policies",

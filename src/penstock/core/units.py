@@ -51,3 +51,27 @@ def show_duration(seconds: float) -> str:
         if seconds >= least * size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
+
+
+_BYTES = {"B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9}
+
+
+def rows_per_second(text: str, bytes_per_row: float | None, what: str = "rate") -> float:
+    """Rows per second in `40MB/s` (MB = 10⁶ bytes) or `5000/s`.
+
+    >>> rows_per_second("40MB/s", bytes_per_row=100.0), rows_per_second("5000/s", None)
+    (400000.0, 5000.0)
+    """
+    amount, _, unit = (part.strip() for part in text.partition("/"))
+    match = _NUMBER_UNIT.fullmatch(amount)
+    if match is None or match[2] not in _BYTES:
+        if match is None or match[2] not in ("", "rows") or unit not in SECONDS:
+            raise BadInput(f"{what} '{text}' is not a rate: write it with its unit, such as 40MB/s or 5000/s")
+        return per_second(f"{match[1]}/{unit}", what)
+    if unit not in SECONDS:
+        raise BadInput(f"{what} '{text}' is not a rate: write it with its unit, such as 40MB/s or 5000/s")
+    if not bytes_per_row:
+        raise BadInput(
+            f"{what} '{text}' is in bytes, and the model does not say how long a row is: give rows, as in 5000/s"
+        )
+    return float(match[1]) * _BYTES[match[2]] / SECONDS[unit] / bytes_per_row

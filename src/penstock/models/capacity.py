@@ -117,8 +117,12 @@ def read_model(path: Path) -> Capacity:
 
 
 def _plain(curve: Curve) -> dict[str, Any]:
-    weights = {name: getattr(curve, name) for name in type(curve).__dataclass_fields__}  # type: ignore[attr-defined]
-    return {"kind": curve.kind} | weights
+    return {"kind": curve.kind} | weights(curve)
+
+
+def weights(curve: Any) -> dict[str, Any]:
+    """The numbers that make a curve, by name."""
+    return {entry.name: getattr(curve, entry.name) for entry in fields(curve)}
 
 
 def _model(content: object) -> Capacity:
