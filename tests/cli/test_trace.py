@@ -118,6 +118,7 @@ def test_an_interrupt_leaves_no_output_no_scratch_and_no_jvm(tmp_path: Path, nam
         list(out.glob(".*/intervals")) if is_working else descendants(running.pid)
     ):
         time.sleep(0.1)
+    time.sleep(0.5 if is_working else 0.0)  # into the tasks, which go on writing when nobody wants it any more
     children = descendants(running.pid)
     assert children
     running.send_signal(getattr(signal, name))

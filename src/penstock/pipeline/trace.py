@@ -43,10 +43,11 @@ def make_trace(request: TraceRequest, done: Callable[[float], None] | None = Non
             f"{request.source}: --stats needs single arrivals, and {source.kind} only give their number: "
             "inter-arrival times cannot be had from it"
         )
+    # The scratch outlives the session: tasks of an interrupted job go on writing to it until the JVM has ended.
     with (
+        _scratch(request) as scratch,
         session(request.master, "penstock trace") as spark,
         watched(spark, done),
-        _scratch(request) as scratch,
         plain(request.source),
     ):
         return _made(spark, source, request, scratch)
