@@ -14,7 +14,7 @@ from penstock.policies.clairvoyant import Clairvoyant, task_of
 from penstock.policies.static import StaticPeak
 from penstock.sim.replay import replay
 from penstock.sim.scenario import Scenario
-from penstock.sim.specs import WorkerSpec
+from penstock.sim.specs import BatchSpec, WorkerSpec
 from penstock.sim.workloads import Load
 from penstock.solvers.schedule import unavoidable
 from penstock.testing import check_policy
@@ -56,6 +56,16 @@ def test_the_crowd_cannot_be_served_in_time_and_all_else_is() -> None:
     missed = unavoidable(task_of(scenario().job()))
     assert not missed[5:400].any()
     assert missed[405:420].all()
+
+
+def test_in_micro_batches_the_schedule_lets_no_backlog_stand_and_the_bound_says_so() -> None:
+    world = replace(scenario(), batch=BatchSpec(trigger_s=10.0))
+    policy, peak = Clairvoyant(world.job()), StaticPeak(world.job())
+    run, most = replayed(world, policy), replayed(world, peak)
+    assert policy.bound.lower <= run.cost == pytest.approx(policy.bound.cost)
+    assert run.cost < most.cost
+    assert run.violation_share <= most.violation_share + 0.01
+    assert "fluid" in policy.bound.note
 
 
 def test_workers_for_the_peak_cost_more_than_the_bound() -> None:
