@@ -1,0 +1,1 @@
+"""A plant that is real: clusters, cgroups, Kafka, the meter."""
