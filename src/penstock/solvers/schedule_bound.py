@@ -21,7 +21,7 @@ from penstock.solvers.schedule import (
 )
 from penstock.solvers.schedule_coarse import coarse_bound, merged
 from penstock.solvers.schedule_levels import bridged, level_bound
-from penstock.solvers.schedule_rate import cheapest_rate
+from penstock.solvers.schedule_rate import cheapest_rate, least_rate_cost
 from penstock.solvers.schedule_sweep import cheapest, least_cost, states
 from penstock.solvers.schedule_tube import Grid, Prices, fits, tube
 
@@ -65,7 +65,7 @@ def lower_bound(task: Task) -> tuple[float, str]:
     """At least this must be paid, and how it was found where that is not the usual way."""
     grid = grid_for(task)
     if task.within is None and task.ticks <= TICKS_MOST:
-        lower, note = cheapest_rate(task, Prices.by_time(task))[0] + always(task), ""
+        lower, note = least_rate_cost(task, Prices.by_time(task)) + always(task), ""
     else:
         lower, note = _swept(task, grid)
         if grid is None or not grid.parts:
@@ -105,7 +105,7 @@ def _candidates(task: Task) -> Iterator[Ints]:
 
 def _swept_back(task: Task, grid: Grid | None, waste: float) -> Iterator[Ints]:
     if grid is None:
-        yield workers_paid(task, cheapest_rate(task, Prices.by_time(task, waste))[1])
+        yield workers_paid(task, cheapest_rate(task, Prices.by_time(task, waste)))
         return
     harder = grid.rounded(task, -1)
     against = tube(harder, grid.cell, -1)

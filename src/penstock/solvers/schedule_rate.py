@@ -10,25 +10,36 @@ from penstock.solvers.schedule_tube import Prices
 FAR = 1e18
 
 
-def cheapest_rate(task: Task, prices: Prices) -> tuple[float, Ints]:
-    """The least cost beyond what is always paid, and the workers that serve from within each tick on.
+def least_rate_cost(task: Task, prices: Prices) -> float:
+    """The least cost beyond what is always paid."""
+    return float(_sweep(task, prices, _fewest_before(task))[-1].min())
 
-    Backlog does not matter, so the state is the number of workers that serve.
-    """
-    rows = _top(task) - task.least + 1
-    fewest = _fewest_before(task, rows)
-    hold, start = (price[:, task.least : task.least + rows] for price in (prices.hold, prices.start))
+
+def cheapest_rate(task: Task, prices: Prices) -> Ints:
+    """The workers that serve from within each tick on, at that cost."""
+    fewest = _fewest_before(task)
+    return _back(task, _sweep(task, prices, fewest), fewest, _price_first(task, prices))
+
+
+def _sweep(task: Task, prices: Prices, fewest: Ints) -> Floats:
+    """By tick, the least cost with so many workers. Backlog does not matter, so that is the whole state."""
+    rows = fewest.shape[1]
     costs = np.full((task.ticks, rows), FAR)
     costs[0, min(max(task.at_start - task.least, 0), rows - 1)] = 0.0
-    _, part = task.delay
-    first, second = part * hold - start, (1 - part) * hold + start
-    after = np.arange(rows)
+    first, after = _price_first(task, prices), np.arange(rows)
+    second = prices.hold[:, task.least : task.least + rows] - first
     for tick in range(1, task.ticks):
         middle = np.minimum.accumulate(costs[tick - 1, ::-1])[::-1] + first[tick]
         # The first request is made after the first tick, so nothing starts before `whole` more have passed.
         before = fewest[tick] if tick > task.delay[0] else np.maximum(fewest[tick], after)
         costs[tick] = least_between(middle, before) + second[tick]
-    return float(costs[-1].min()), _back(task, costs, fewest, first)
+    return costs
+
+
+def _price_first(task: Task, prices: Prices) -> Floats:
+    """Up to the starts within a tick; they are charged as what one has more afterwards."""
+    levels = slice(task.least, _top(task) + 1)
+    return np.asarray(task.delay[1] * prices.hold[:, levels] - prices.start[:, levels])
 
 
 def least_between(values: Floats, begins: Ints) -> Floats:
@@ -47,9 +58,10 @@ def least_between(values: Floats, begins: Ints) -> Floats:
     return np.where(begins > ends, FAR, least)
 
 
-def _fewest_before(task: Task, rows: int) -> Ints:
+def _fewest_before(task: Task) -> Ints:
     """By tick and workers after its starts: the fewest before them that let it hold what arrives."""
     whole, part = task.delay
+    rows = _top(task) - task.least + 1
     capacity = task.capacity[task.least : task.least + rows]
     wanted = np.where(unavoidable(task), 0.0, task.arrivals / (1 + ROUNDING))[:, None] - (1 - part) * capacity
     wanted -= 1e-12 * capacity[-1]
