@@ -21,6 +21,7 @@ COMMANDS = {
     "replay": "compare policies on a rate series: cost, violations, scaling actions",
     "fit": "make a capacity model of measured samples",
     "advise": "say how many workers a rate needs",
+    "reproduce": "recompute a paper's claims: theirs beside ours",
     "sweep": "thousands of replays as one Spark job",
     "explain": "say why a step was taken",
     "policies": "list the policies",

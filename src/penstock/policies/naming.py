@@ -18,6 +18,7 @@ from penstock.core.observation import Observation
 from penstock.core.units import duration_s
 from penstock.policies.clairvoyant import Clairvoyant
 from penstock.policies.guards import GUARDS, Guards
+from penstock.policies.mst import Mst
 from penstock.policies.static import Static, StaticAverage, StaticPeak
 from penstock.policies.threshold import Threshold
 
@@ -26,6 +27,7 @@ POLICIES: Mapping[str, type] = {
     "static-peak": StaticPeak,
     "static-average": StaticAverage,
     "threshold": Threshold,
+    "mst": Mst,
     "clairvoyant": Clairvoyant,
 }
 

@@ -23,6 +23,8 @@ class Scenario:
     dataflow: Dataflow
     capacity: CapacityModel
     limits: Limits
+    believed: CapacityModel | None = None
+    """What policies are told of the capacity; without it, the truth."""
     objective: Objective = Objective(latency_s=120.0)
     price: Price = Price()
     worker: WorkerSpec = WorkerSpec()
@@ -80,7 +82,7 @@ class Scenario:
         return Job(
             name=self.name,
             dataflow=self.dataflow,
-            capacity=self.capacity,
+            capacity=self.believed or self.capacity,
             limits=self.limits,
             tick_s=self.tick_s,
             kinds=(WorkerKind("worker", self.worker.cores, self.worker.memory_mb),),
