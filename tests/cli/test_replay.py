@@ -69,7 +69,10 @@ def test_no_policy_that_misses_no_more_costs_less_than_the_bound(
         replay(series, "--output", "json", "--billing", billing)
         result = json.loads(capsys.readouterr().out)
         best = next(policy for policy in result["policies"] if policy["name"] == "clairvoyant")
-        assert result["bound"]["lower"] <= result["bound"]["cost"] <= 1.03 * result["bound"]["lower"]
+        assert result["bound"]["lower"] <= result["bound"]["cost"]
+        # By the hour the gap may be larger; then its note says how large.
+        within = result["bound"]["cost"] <= 1.03 * result["bound"]["lower"]
+        assert within or (billing == "hour" and "may cost up to" in result["bound"]["note"])
         assert best["cost"] == pytest.approx(result["bound"]["cost"])
         for policy in result["policies"]:
             if policy["violation_share"] <= best["violation_share"]:

@@ -65,7 +65,7 @@ def test_in_micro_batches_the_schedule_lets_no_backlog_stand_and_the_bound_says_
     assert policy.bound.lower <= run.cost == pytest.approx(policy.bound.cost)
     assert run.cost < most.cost
     assert run.violation_share <= most.violation_share + 0.01
-    assert "fluid" in policy.bound.note
+    assert "counts on batches" in policy.bound.note
 
 
 def test_workers_for_the_peak_cost_more_than_the_bound() -> None:

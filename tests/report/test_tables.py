@@ -38,7 +38,7 @@ def printed(comparison: Comparison, width: int = 100) -> str:
 def test_the_json_has_the_promised_keys_and_the_scores_numbers(runs: tuple[Run, ...]) -> None:
     content = json.loads(as_json(Comparison("nasa", "latency<=120s", runs, bound_lower=0.5, bound_cost=0.6)))
     assert (content["trace"], content["objective"]) == ("nasa", "latency<=120s")
-    assert content["bound"] == {"cost": 0.6, "lower": 0.5}
+    assert content["bound"] == {"cost": 0.6, "lower": 0.5, "note": ""}
     for record, run in zip(content["policies"], runs, strict=True):
         assert record.keys() >= KEYS
         assert record["name"] == run.header.policy

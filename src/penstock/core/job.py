@@ -37,9 +37,15 @@ class WorkerKind:
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """The future of a scenario: what arrives in each interval to come. A live job has none."""
+    """What only a scenario knows: what will arrive in each interval, and how workers really are."""
 
     arrivals: Sequence[float] = field(repr=False)
+    capacity: CapacityModel | None = None
+    """The truth, where policies are told a model."""
+    start_late_s: float = 0.0
+    """How long a worker takes to start, at worst."""
+    speed_least: float = 1.0
+    """How slow a worker may be."""
 
     def peak(self, tick_s: float) -> float:
         return max(self.arrivals, default=0.0) / tick_s

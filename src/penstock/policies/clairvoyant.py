@@ -86,12 +86,14 @@ def bound(job: Job) -> Bound:
     """The bound of a job whose future is known."""
     task = task_of(job)
     lower, note = lower_bound(task)
-    paid = schedule(in_batches(job, task))
+    careful = cautious(job, task)
+    paid = schedule(careful)
     cost = bill(task, paid)
     if cost > (1 + GAP_SMALL) * lower > 0:
         note = f"{note}; " * bool(note) + f"the schedule may cost up to {cost / lower - 1:.1%} more than the best one"
-    if job.trigger_s is not None and task.within is not None:
-        note = f"{note}; " * bool(note) + "the bound takes events as a fluid, the schedule lets no batch grow"
+    if careful is not task:
+        why = "workers that vary" if job.trigger_s is None else "batches"
+        note = f"{note}; " * bool(note) + f"the bound takes the best case, the schedule counts on {why}"
     worker_tick = job.price.per_hour * job.tick_s / 3600.0
     targets = [*paid[1:].tolist(), int(paid[-1])]
     workers = tuple(map(job.limits.clamp, targets))
@@ -107,9 +109,8 @@ def task_of(job: Job) -> Task:
     latency_s = job.objective.latency_s
     workers = range(max(job.limits.workers_max, job.workers_at_start) + 1)
     # Batches longer than a trigger do more than `sustainable`, at most `capacity`; the rate is judged by `sustainable`.
-    rates = [
-        job.capacity.sustainable(n, job.trigger_s) if latency_s is None else job.capacity.capacity(n) for n in workers
-    ]
+    truth = job.oracle.capacity or job.capacity
+    rates = [truth.sustainable(n, job.trigger_s) if latency_s is None else truth.capacity(n) for n in workers]
     # In batches an event may be answered the moment its batch ends; else its service takes its own time.
     service_s = job.dataflow.demand_s if job.trigger_s is None else 0.0
     return Task(
@@ -124,16 +125,25 @@ def task_of(job: Job) -> Task:
     )
 
 
-def in_batches(job: Job, task: Task) -> Task:
-    """The task as a schedule must take it where micro-batches make events wait: without any backlog.
+def cautious(job: Job, task: Task) -> Task:
+    """The task as a schedule must take it: with the slowest and latest workers, and with no backlog in batches.
 
-    A backlog becomes one long batch, whose first event waits for its last: with the fluid's schedule, 99 % of the
-    time of a job with triggers of 10 s missed a bound of 120 s.
+    There a backlog becomes one long batch, whose first event waits for its last. With the fluid's schedule, 99 % of the time of a job with triggers of 10 s missed a bound of 120 s.
     """
-    if job.trigger_s is None or task.within is None:
+    oracle = job.oracle
+    assert oracle is not None
+    batches = job.trigger_s is not None and task.within is not None
+    if not batches and oracle.speed_least == 1 and oracle.start_late_s <= job.start_s:
         return task
-    rates = [job.capacity.sustainable(n, job.trigger_s) for n in range(len(task.capacity))]
-    return replace(task, capacity=_per_tick(rates, job), within=0.0)
+    truth = oracle.capacity or job.capacity
+    speeds = [n * oracle.speed_least for n in range(len(task.capacity))]
+    rates = [truth.sustainable(speed, job.trigger_s) for speed in speeds]
+    return replace(
+        task,
+        capacity=_per_tick(rates, job),
+        start=max(job.start_s, oracle.start_late_s) / job.tick_s,
+        within=0.0 if batches else task.within,
+    )
 
 
 def _per_tick(rates: Sequence[float], job: Job) -> Floats:

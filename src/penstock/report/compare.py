@@ -52,14 +52,14 @@ def compare(scenario: Scenario, policies: Sequence[Named], outputs: Outputs | No
 
         runs.append(_run(scenario, named, policy, Outputs(outputs.journals, told)))
     seen = [run.score.cost for run, policy in zip(runs, built, strict=True) if policy in seers]
-    assumed = scenario.assumed | ({"bound": bound.note} if bound.note else {})
     return Comparison(
         trace=scenario.name,
         objective=str(scenario.objective),
         runs=tuple(runs),
         bound_lower=bound.lower,
         bound_cost=seen[0] if seen else bound.cost,
-        assumed=assumed,
+        bound_note=bound.note,
+        assumed=scenario.assumed,
     )
 
 

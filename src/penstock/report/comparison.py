@@ -46,6 +46,8 @@ class Comparison:
     """No plan within the objective costs less."""
     bound_cost: float | None = None
     """A plan made with the whole future known, and kept within the objective, costs this."""
+    bound_note: str = ""
+    """How sure the bound is, where it is not quite."""
     assumed: Mapping[str, str] = field(default_factory=dict)
     """What was derived because nobody said it: `{"capacity": "50/s a worker"}`."""
 

@@ -98,6 +98,8 @@ def _bound(comparison: Comparison) -> str:
         texts.append(f"No plan within the objective costs less than <b>{show.money(comparison.bound_lower)}</b>.")
     if comparison.bound_cost is not None:
         texts.append(f"With the whole future known it can be had for <b>{show.money(comparison.bound_cost)}</b>.")
+    if comparison.bound_note:
+        texts.append(f"About this bound: {escape(comparison.bound_note)}.")
     return f'<p class="bound"><i class="diamond"></i>{" ".join(texts)}</p>'
 
 

@@ -82,7 +82,11 @@ def as_json(comparison: Comparison) -> str:
     content = {
         "trace": comparison.trace,
         "objective": comparison.objective,
-        "bound": {"cost": _finite(comparison.bound_cost), "lower": _finite(comparison.bound_lower)},
+        "bound": {
+            "cost": _finite(comparison.bound_cost),
+            "lower": _finite(comparison.bound_lower),
+            "note": comparison.bound_note,
+        },
         "policies": [_record(comparison, run) for run in comparison.runs],
         "assumed": dict(comparison.assumed),
     }
@@ -135,6 +139,8 @@ def _caption(comparison: Comparison) -> Text:
         parts.append(f"no plan costs less than {show.money(comparison.bound_lower)}")
     if comparison.bound_cost is not None:
         parts.append(f"with the future known: {show.money(comparison.bound_cost)}")
+    if comparison.bound_note:
+        parts.append(f"about this bound: {comparison.bound_note}")
     if comparison.assumed:
         parts.append("not given, so assumed: " + "; ".join(comparison.assumed.values()))
     return Text("\n".join(parts))

@@ -78,6 +78,12 @@ class Scenario:
             return MicroBatches(self.capacity, self.batch, unit_s)
         return Continuous(self.capacity, self.dataflow.demand_s, unit_s)
 
+    def _oracle(self) -> Oracle:
+        worker = self.worker
+        # A warm-up at half speed delays as much work as a start that takes half of it longer.
+        late_s = worker.start_range_s[1] + worker.warm_s * (1 - worker.warm_speed) + self.pause.reconfigure_s
+        return Oracle(self.load.arrivals.tolist(), self.capacity, late_s, 1 - worker.speed_spread)
+
     def _job(self, workers_at_start: int) -> Job:
         return Job(
             name=self.name,
@@ -91,5 +97,5 @@ class Scenario:
             trigger_s=self.trigger_s,
             start_s=self.worker.start_range_s[0],
             workers_at_start=workers_at_start,
-            oracle=Oracle(self.load.arrivals.tolist()),
+            oracle=self._oracle(),
         )

@@ -1,0 +1,1 @@
+"""Streaming jobs to measure: the benchmark applications of the papers as Structured Streaming."""

@@ -1,0 +1,61 @@
+"""What an app is, and how it is found by name."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.core.errors import BadInput, unknown
+
+Transform = Callable[[DataFrame], DataFrame]
+Generate = Callable[[SparkSession, int, int], DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """A streaming job: rows come in as `value` (text) and `timestamp`; what `transform` returns goes to a sink."""
+
+    name: str
+    about: str
+    transform: Transform
+    generate: Generate
+    """Rows to feed it with: `generate(spark, rows, seed)` has one column `value`."""
+    output_mode: str = "update"
+    paper: str = ""
+
+
+def find_app(name: str, known: dict[str, App]) -> App:
+    """An app by its name, or a user's own as `module:function`; the function makes a DataFrame of a DataFrame."""
+    if ":" not in name:
+        if name not in known:
+            raise unknown("app", name, known)
+        return known[name]
+    module_name, _, function_name = name.partition(":")
+    module = _module(module_name)
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise unknown(f"function in {module_name}", function_name, [n for n in vars(module) if not n.startswith("_")])
+    if isinstance(function, App):
+        return function
+    generate = getattr(module, "generate", None) or known["wordcount"].generate
+    mode = getattr(module, "OUTPUT_MODE", "update")
+    return App(name, (function.__doc__ or "your own").strip().splitlines()[0], function, generate, mode)
+
+
+def _module(name: str) -> object:
+    """A module on the path, or beside where the command was given."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name.removesuffix(".py").replace("/", "."))
+    except ImportError as error:
+        raise BadInput(f"app module '{name}' cannot be imported: {error}") from None
+    except SyntaxError as error:
+        raise BadInput(f"app module '{name}' is not Python: {error.msg} (line {error.lineno})") from None
+    finally:
+        sys.path.remove(here)

@@ -1,0 +1,101 @@
+"""The benchmark applications of paper 1, and variants that saturate as the paper's do.
+
+Spark adds up within each task before it shuffles, which removes the single counter and the skewed words that bound
+the paper's applications (§7). The variants put them back: everything through one partition, or every word by itself.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from penstock.apps.app import App
+from penstock.apps.inputs import text_lines, web_log
+
+PATTERN = r"w1[0-9]{2}\b"
+WINDOW = "60 seconds"
+RING = 1000
+SORT_WINDOW = "5 seconds"
+
+
+def word_count(rows: DataFrame) -> DataFrame:
+    return _words(rows).groupBy("word").count()
+
+
+def speed_of_light(rows: DataFrame) -> DataFrame:
+    return rows.select("value")
+
+
+def rolling_sort(rows: DataFrame) -> DataFrame:
+    """The last rows of every few seconds, sorted, in 16 rings."""
+    ring = F.pmod(F.xxhash64("value"), F.lit(16)).alias("ring")
+    windowed = rows.withWatermark("timestamp", "1 minute").groupBy(F.window("timestamp", SORT_WINDOW), ring)
+    last = F.slice(F.collect_list("value"), -RING, RING)
+    return windowed.agg(F.element_at(F.sort_array(last), 1).alias("first"), F.count("*").alias("rows"))
+
+
+def grep(rows: DataFrame) -> DataFrame:
+    return rows.where(F.col("value").rlike(PATTERN)).groupBy().count()
+
+
+def grep_single(rows: DataFrame) -> DataFrame:
+    """One counter for all matches: every match crosses to one partition."""
+    matches = rows.where(F.col("value").rlike(PATTERN)).select(F.lit(1).alias("one"), "value")
+    return matches.repartition(1).groupBy().agg(F.count("value").alias("count"))
+
+
+def rolling_count(rows: DataFrame) -> DataFrame:
+    return _words(rows).withWatermark("timestamp", "1 minute").groupBy(F.window("timestamp", WINDOW), "word").count()
+
+
+def rolling_count_skewed(rows: DataFrame) -> DataFrame:
+    """Every word goes to its own partition before it is counted: the most frequent one is the bottleneck."""
+    words = _words(rows).withWatermark("timestamp", "1 minute").repartition("word")
+    return words.groupBy(F.window("timestamp", WINDOW), "word").count()
+
+
+def unique_visitor(rows: DataFrame) -> DataFrame:
+    return _accesses(rows).groupBy("site").agg(F.approx_count_distinct("visitor", 0.02).alias("visitors"))
+
+
+def page_view(rows: DataFrame) -> DataFrame:
+    return _accesses(rows).groupBy("site").count()
+
+
+def data_clean(rows: DataFrame) -> DataFrame:
+    return _accesses(rows).where(F.col("status") == "200").select("site", "visitor", "bytes")
+
+
+def data_clean_single(rows: DataFrame) -> DataFrame:
+    """All that is kept goes through one partition, as the paper's URLs went to one node."""
+    return data_clean(rows).repartition(1)
+
+
+def _words(rows: DataFrame) -> DataFrame:
+    return rows.select("timestamp", F.explode(F.split("value", " ")).alias("word"))
+
+
+def _accesses(rows: DataFrame) -> DataFrame:
+    parts = F.split("value", "\t")
+    names = ("site", "visitor", "status", "bytes")
+    return rows.select("timestamp", *(parts[place].alias(name) for place, name in enumerate(names)))
+
+
+APPS = {
+    app.name: app
+    for app in (
+        App("wordcount", "count words (CPU)", word_count, text_lines, paper="paper 1 §4.4"),
+        App("sol", "pass rows through (network)", speed_of_light, text_lines, "append", "paper 1 §4.4"),
+        App("rolling-sort", "sort ring buffers every 5 s (memory)", rolling_sort, text_lines, paper="paper 1 §4.4"),
+        App("grep", "count lines that match", grep, text_lines, paper="paper 1 §5.1"),
+        App("grep-single", "grep with one global counter", grep_single, text_lines, paper="paper 1 §7"),
+        App("rolling-count", "count words over 60 s", rolling_count, text_lines, paper="paper 1 §5.1"),
+        App("rolling-count-skewed", "the same, each word by itself", rolling_count_skewed, text_lines,
+            paper="paper 1 §7"),
+        App("unique-visitor", "count each site's visitors", unique_visitor, web_log, paper="paper 1 §5.1"),
+        App("page-view", "count each site's pages", page_view, web_log, paper="paper 1 §5.1"),
+        App("data-clean", "keep accesses that ended well", data_clean, web_log, "append", "paper 1 §5.1"),
+        App("data-clean-single", "the same, through one partition", data_clean_single, web_log, "append",
+            "paper 1 §7"),
+    )
+}  # fmt: skip
