@@ -26,16 +26,15 @@ def per_stamp(raw: DataFrame) -> DataFrame:
     # One match a line: every regexp_extract runs the whole expression again. What it yields runs from the
     # time stamp to the size, and plain substrings take those.
     matched = raw.select(fn.regexp_extract("value", JAVA_LOG, 1).alias("request"))
-    size = fn.substring_index("request", " ", -1)
+    stamp = fn.substring("request", 1, STAMP_LENGTH).alias("stamp")
+    requests = matched.select(stamp, fn.substring_index("request", " ", -1).alias("size"))
     # A failing try_cast raises and catches an exception a row: 8 s more a gigabyte if a third has no size.
-    sized = fn.when(size.isin("-", ""), fn.lit(0)).otherwise(size.cast("bigint"))
-    counted = matched.groupBy(fn.substring("request", 1, STAMP_LENGTH).alias("stamp")).agg(
-        fn.count("*").alias("lines"), fn.sum(sized).alias("bytes")
-    )
+    size = fn.when(fn.col("size").isin("-", ""), fn.lit(0)).otherwise(fn.col("size").cast("bigint"))
+    counted = requests.groupBy("stamp").agg(fn.count("*").alias("lines"), fn.sum(size).alias("bytes"))
     # Dates are parsed here, once for each distinct second and not once a line.
-    return counted.select(
-        _time_us(fn.col("stamp")).alias("at"),
-        _reason(fn.col("stamp")).alias("reason"),
+    return counted.withColumn("at", _time_us(fn.col("stamp"))).select(
+        "at",
+        _reason(fn.col("stamp"), fn.col("at")).alias("reason"),
         fn.col("lines").cast("double").alias("arrivals"),
         fn.col("bytes").cast("double").alias("bytes"),
         "lines",
@@ -45,7 +44,9 @@ def per_stamp(raw: DataFrame) -> DataFrame:
 def bad_lines(raw: DataFrame) -> DataFrame:
     """The lines that cannot be used, each with its reason."""
     stamp = fn.substring(fn.regexp_extract("value", JAVA_LOG, 1), 1, STAMP_LENGTH)
-    reasoned = raw.select(_reason(stamp).alias("reason"), fn.col("_metadata.file_path").alias("file"), "value")
+    reasoned = raw.select(
+        _reason(stamp, _time_us(stamp)).alias("reason"), fn.col("_metadata.file_path").alias("file"), "value"
+    )
     return reasoned.where(fn.col("reason").isNotNull()).withColumnRenamed("value", "line")
 
 
@@ -53,5 +54,5 @@ def _time_us(stamp: Column) -> Column:
     return fn.unix_micros(fn.try_to_timestamp(stamp, fn.lit("dd/MMM/yyyy:HH:mm:ss Z")))
 
 
-def _reason(stamp: Column) -> Column:
-    return fn.when(stamp == "", fn.lit(_NOT_A_LINE)).when(_time_us(stamp).isNull(), fn.lit(_NOT_A_DATE))
+def _reason(stamp: Column, at: Column) -> Column:
+    return fn.when(stamp == "", fn.lit(_NOT_A_LINE)).when(at.isNull(), fn.lit(_NOT_A_DATE))

@@ -10,7 +10,7 @@ import signal
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,9 @@ OTHER_ANSWER_S = 180.0  # yarn and Kubernetes may first have to find room for a 
 
 
 @contextlib.contextmanager
-def session(master: str | None = None, app_name: str = "penstock") -> Iterator[SparkSession]:
+def session(
+    master: str | None = None, app_name: str = "penstock", settings: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
     """A Spark session, `local[*]` unless a master is given; one that already runs is used and left alone.
 
     >>> with session() as spark:  # doctest: +SKIP
@@ -46,7 +48,10 @@ def session(master: str | None = None, app_name: str = "penstock") -> Iterator[S
     _reach(master)
     folder = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
     try:
-        with _gateway(_settings(master, app_name, folder), folder / "jvm.log") as gateway:
+        conf = _settings(master, app_name, folder)
+        for key, value in (settings or {}).items():
+            conf.set(key, value)
+        with _gateway(conf, folder / "jvm.log") as gateway:
             yield _start(gateway, master, folder / "jvm.log")
             SparkSession.builder.getOrCreate().stop()
     finally:
@@ -143,6 +148,8 @@ def _end(gateway: Any) -> None:
     SparkSession._instantiatedSession = None
     if gateway is None:
         return
+    # Python's collector would otherwise tell a JVM that is gone to forget objects, and log each failure.
+    gateway._gateway_client.is_connected = False
     try:
         gateway.proc.stdin.close()
         gateway.proc.wait(timeout=10)
@@ -150,7 +157,7 @@ def _end(gateway: Any) -> None:
         gateway.proc.kill()
         gateway.proc.wait()
         with contextlib.suppress(Exception):
-            gateway.shutdown()
+            gateway.close()
 
 
 def _reach(master: str) -> None:
