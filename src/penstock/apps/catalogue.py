@@ -30,7 +30,8 @@ def rolling_sort(rows: DataFrame) -> DataFrame:
     """The last rows of every few seconds, sorted, in 16 rings."""
     ring = F.pmod(F.xxhash64("value"), F.lit(16)).alias("ring")
     windowed = rows.withWatermark("timestamp", "1 minute").groupBy(F.window("timestamp", SORT_WINDOW), ring)
-    last = F.slice(F.collect_list("value"), -RING, RING)
+    kept = F.collect_list("value")
+    last = F.slice(kept, F.greatest(F.size(kept) - RING + 1, F.lit(1)), F.lit(RING))
     return windowed.agg(F.element_at(F.sort_array(last), 1).alias("first"), F.count("*").alias("rows"))
 
 

@@ -51,7 +51,7 @@ def write_samples(rows: list[dict[str, Any]], path: Path) -> None:
 
 def read_samples(path: Path) -> Measured:
     """The samples of a file; different applications or workers in one file do not make one model."""
-    rows = _rows(path)
+    rows = read_rows(path)
     good = [row for row in rows if not row["flags"]]
     if not good:
         raise BadInput(f"{path} has no sample that can be trusted: {len(rows)} are flagged ({rows[0]['flags']})")
@@ -76,7 +76,8 @@ def read_samples(path: Path) -> Measured:
     return Measured(Samples(workers, rates), fixed_s, about, len(rows) - len(good))
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """All rows of a file, flagged ones too."""
     if not path.exists():
         raise BadInput(f"no such file: {path}")
     try:

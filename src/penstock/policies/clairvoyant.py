@@ -128,7 +128,8 @@ def task_of(job: Job) -> Task:
 def cautious(job: Job, task: Task) -> Task:
     """The task as a schedule must take it: with the slowest and latest workers, and with no backlog in batches.
 
-    There a backlog becomes one long batch, whose first event waits for its last. With the fluid's schedule, 99 % of the time of a job with triggers of 10 s missed a bound of 120 s.
+    There a backlog becomes one long batch, whose first event waits for its last. With the fluid's schedule,
+    99 % of the time of a job with triggers of 10 s missed a bound of 120 s.
     """
     oracle = job.oracle
     assert oracle is not None
