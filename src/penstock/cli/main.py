@@ -27,6 +27,7 @@ COMMANDS = {
     "sweep": "thousands of replays as one Spark job",
     "explain": "say why a step was taken",
     "policies": "list the policies",
+    "cluster": "a Spark cluster (and a Kafka broker) to try things on",
     "demo": "all of it, on a generated log",
 }
 

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from penstock.core.errors import BadInput
+from penstock.core.errors import BadInput, WorldFailed
 from penstock.live.cgroup import PERIOD_S, Group, Groups, find_groups, need_quota, works
 from penstock.live.daemon import (
     HOST,
+    last_words,
     page_answers,
     port_in_log,
     spark_command,
@@ -47,8 +48,8 @@ class ClusterSpec:
             raise BadInput(f"a cluster of {self.workers} workers: at least 1 is needed")
         if self.memory_mb < MEMORY_MIN_MB:
             raise BadInput(f"workers of {self.memory_mb} MB: Spark needs at least {MEMORY_MIN_MB}")
-        if not 0 <= self.port < 65536:
-            raise BadInput(f"port {self.port}: write a number from 1 to 65535")
+        if self.port != 0 and not 1024 <= self.port < 65536:  # Spark itself refuses the lower ones
+            raise BadInput(f"port {self.port}: write a number from 1024 to 65535")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,10 @@ class Cluster:
         self._workers: list[_Worker] = []
         self._started = 0
         self._environment = spark_environment(holding.scratch)
-        port, self.page_port = self._start_master()
-        self.url = f"spark://{HOST}:{port}"
+        self.slots = max(1, math.ceil(spec.cores))  # tasks at once, of each worker
+        self._master = self._start_master()
+        self.url = f"spark://{HOST}:{port_in_log(self._log('master'), 'sparkMaster')}"
+        self._page_port = port_in_log(self._log("master"), "MasterUI")
 
     @classmethod
     @contextlib.contextmanager
@@ -92,6 +95,11 @@ class Cluster:
     def workers(self) -> tuple[str, ...]:
         """Names of the workers that run, the oldest first. A name is never used twice."""
         return tuple(worker.name for worker in self._workers)
+
+    @property
+    def page(self) -> str:
+        """The master's web page."""
+        return f"http://{HOST}:{self._page_port}"
 
     @property
     def is_limited(self) -> bool:
@@ -117,24 +125,42 @@ class Cluster:
             wait_until(self._all_registered, worker.process, self._log(worker.name), READY_S)
         self.set_cores(self.spec.cores)
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """What an application should set to be at home here."""
+        # On a part of a core, collector and compiler threads burn the quota in a burst and then all stall.
+        java = f"-XX:+UseSerialGC -XX:ActiveProcessorCount={self.slots} -XX:-UsePerfData"
+        return {
+            "spark.master": self.url,
+            "spark.driver.host": HOST,
+            "spark.driver.bindAddress": HOST,
+            "spark.executor.memory": f"{self.spec.memory_mb}m",
+            "spark.executor.extraJavaOptions": f'{java} -Djava.io.tmpdir="{self._holding.scratch}"',
+        }
+
+    def need_alive(self) -> None:
+        """A master or a worker that has ended by itself is a failure."""
+        for name, process in [("master", self._master), *((worker.name, worker.process) for worker in self._workers)]:
+            if process.poll() is not None:
+                raise WorldFailed(f"{name} has ended: {last_words(self._log(name)) or 'it said nothing'}")
+
     def cpu_seconds(self) -> dict[str, float]:
         """CPU that each worker used since it started, with all its executors; empty where no limit holds."""
         return {worker.name: worker.group.cpu_seconds() for worker in self._workers if worker.group}
 
-    def _start_master(self) -> tuple[int, int]:
+    def _start_master(self) -> subprocess.Popen[bytes]:
         words = ["--port", str(self.spec.port), "--webui-port", "0"]
         command = spark_command("master.Master", words, self._holding.scratch)
         log = self._log("master")
         process = self._holding.start(command, log, settings=self._environment)
         wait_until(lambda: page_answers(port_in_log(log, "MasterUI")), process, log, READY_S)
-        return port_in_log(log, "sparkMaster"), port_in_log(log, "MasterUI")
+        return process
 
     def _start_worker(self) -> _Worker:
         self._started += 1
         name = f"worker-{self._started}"
         group = self._make_group(name)
-        slots = max(1, math.ceil(self.spec.cores))
-        size = ["--cores", str(slots), "--memory", f"{self.spec.memory_mb}M"]
+        size = ["--cores", str(self.slots), "--memory", f"{self.spec.memory_mb}M"]
         place = ["--port", "0", "--webui-port", "0", "--work-dir", str(self._holding.scratch / name)]
         command = spark_command("worker.Worker", [*place, *size, self.url], self._holding.scratch)
         folders = group.folders if group else ()
@@ -163,7 +189,7 @@ class Cluster:
             remove_cgroup(folder)
 
     def _all_registered(self) -> bool:
-        return len(workers_alive(self.page_port)) >= len(self._workers)
+        return len(workers_alive(self._page_port)) >= len(self._workers)
 
     def _log(self, name: str) -> Path:
         return self._holding.scratch / f"{name}.log"
