@@ -110,7 +110,9 @@ def _small_jvm() -> Iterator[Any]:
         )
     except (OSError, Py4JError, ValueError) as error:
         raise WorldFailed(f"the JVM of Kafka's client did not start: {error}") from None
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
+    # The JVM ends in a moment: telling it of each object that Python drops would only fail later, within a collection.
+    parameters = GatewayParameters(port=port, auth_token=token, enable_memory_management=False)
+    gateway = JavaGateway(gateway_parameters=parameters)
     try:
         yield gateway.jvm
     finally:

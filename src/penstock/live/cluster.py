@@ -7,7 +7,7 @@ import math
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -71,7 +71,7 @@ class Cluster:
     def __init__(self, spec: ClusterSpec, holding: Holding) -> None:
         self.spec = spec
         self._holding = holding
-        self._groups = _usable_groups(holding)
+        self._groups = usable_groups(holding, find_groups())
         self._workers: list[_Worker] = []
         self._started = 0
         self._environment = spark_environment(holding.scratch)
@@ -195,9 +195,9 @@ class Cluster:
         return self._holding.scratch / f"{name}.log"
 
 
-def _usable_groups(holding: Holding) -> Groups | None:
+def usable_groups(holding: Holding, places: Sequence[Groups]) -> Groups | None:
     """Where this process may make cgroups; if nowhere, that is said once and workers run without a limit."""
-    for number, groups in enumerate(find_groups()):
+    for number, groups in enumerate(places):
         trial = groups(f"penstock-{holding.mark}-trial-{number}")
         holding.note_cgroups(trial.folders)
         if works(trial):
