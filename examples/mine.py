@@ -12,6 +12,4 @@ class Mine:
 
     def decide(self, seen: Observation) -> Decision:
         wanted = self.job.workers_for(seen.input_rate * (1 + self.spare))
-        return Decision(
-            seen.target.resized(wanted), f"{seen.input_rate:.0f}/s and {self.spare:.0%} need {wanted} workers"
-        )
+        return Decision(seen.target.resized(wanted), f"{seen.input_rate:.0f}/s needs {wanted}")

@@ -53,6 +53,11 @@ def test_a_gap_stays_a_gap(tmp_path: Path) -> None:
     assert len(load.arrivals) == 5
 
 
+def test_an_empty_cell_is_a_gap(tmp_path: Path) -> None:
+    load = read(tmp_path, "t_s,a,b\n0,1,1\n60,2,\n120,3,3\n180,4,4\n", SeriesOptions(column="b"))
+    assert (load.times_s.tolist(), load.arrivals.tolist()) == ([60, 180, 240], [1, 3, 4])
+
+
 def test_a_gzipped_file_and_a_parquet_file_read_alike(tmp_path: Path) -> None:
     text = "timestamp,n\n2024-05-01 00:00,1\n2024-05-01 00:01,2\n"
     plain = read(tmp_path, text)
@@ -85,7 +90,7 @@ def test_one_of_several_columns_must_be_chosen(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("t_s,n\n0,1\n60,many\n", "line 3: n is 'many'"),
-        ("t_s,n\n0,1\n60,\n", "line 3: n is ''"),
+        ("t_s,n\n0,1\n60,\n120,x\n", "line 4: n is 'x'"),
         ("t_s,n\n0,1\n60,-2\n", "line 3: n is negative"),
         ("t_s,n\n0,nan\n60,2\n", "line 2: n is not a finite number"),
         ("t_s,n\n0,1\n60,inf\n", "line 3: n is not a finite number"),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -38,9 +39,13 @@ def read_series(path: Path, options: SeriesOptions | None = None) -> Load:
     """The load in a file; gaps stay gaps, and are skipped by a replay."""
     options = options or SeriesOptions()
     table, first_line = _table(path)
-    where = _Where(path, first_line)
     time_name = _time_column(table)
     value_name = _value_column(table, time_name, options.column, path)
+    lines = np.arange(first_line, first_line + len(table))
+    if time_name is not None:  # an empty cell is a gap: the interval is there, what came in it is not known
+        known = _is_known(table[value_name])
+        table, lines = table.filter(pa.array(known)), lines[known]
+    where = _Where(path, lines)
     values = _numbers(table[value_name], value_name, where)
     if len(values) == 0:
         raise BadInput(f"{path} is empty: a series has at least one row")
@@ -73,14 +78,14 @@ class _Where:
     """Names the first bad row of a file."""
 
     path: Path
-    first_line: int
+    lines: npt.NDArray[np.int64]
 
-    def refuse(self, bad: np.typing.NDArray[np.bool_], what: str, right: str) -> None:
+    def refuse(self, bad: npt.NDArray[np.bool_], what: str, right: str) -> None:
         if bad.any():
             raise self.error(int(np.argmax(bad)), what, right)
 
     def error(self, row: int, what: str, right: str) -> BadInput:
-        return BadInput(f"{self.path}, line {row + self.first_line}: {what}; it should be {right}")
+        return BadInput(f"{self.path}, line {self.lines[row]}: {what}; it should be {right}")
 
 
 def _table(path: Path) -> tuple[pa.Table, int]:
@@ -153,6 +158,13 @@ def _value_column(table: pa.Table, time_name: str | None, wanted: str | None, pa
     if not names:
         raise BadInput(f"{path} has only a column of times: a series also has one of counts")
     raise BadInput(f"{path} has several columns: choose one with --column ({', '.join(names)})")
+
+
+def _is_known(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    known = pc.is_valid(column)
+    if pa.types.is_string(column.type):
+        known = pc.and_(known, pc.not_equal(pc.utf8_trim_whitespace(column), ""))
+    return np.asarray(known.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _numbers(column: pa.ChunkedArray, name: str, where: _Where) -> Floats:
@@ -228,7 +240,9 @@ def _tick(steps_s: Floats, every_s: float | None, where: _Where) -> float:
         return every_s
     if not len(steps_s):
         raise BadInput(f"{where.path} has one row only: say how long its interval is, as in --every 60s")
-    return float(f"{np.median(steps_s):.9g}")  # 0.1 s, not what is left of it between two large times
+    return float(
+        f"{np.quantile(steps_s, 0.5, method='lower'):.9g}"
+    )  # 0.1 s, not what is left of it between two large times
 
 
 def _counts(values: Floats, name: str, tick_s: float) -> Floats:

@@ -1,0 +1,42 @@
+"""Documents that show code or name files must stay true."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import COMMANDS
+from penstock.policies.naming import POLICIES, Named
+from penstock.testing import check_policy
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_policy_in_twelve_lines_is_the_example_whole_and_keeps_the_contract() -> None:
+    shown = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    example = (ROOT / "examples" / "mine.py").read_text()
+    assert shown[0].strip() in example
+    assert len([line for line in shown[0].splitlines() if line.strip()]) <= 12
+    check_policy(Named.parse(f"{ROOT / 'examples' / 'mine.py'}:Mine").build)
+
+
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/glossary.md"])
+def test_every_link_leads_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text()
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        assert ((ROOT / page).parent / target).exists(), f"{page} links to {target}"
+
+
+def test_the_readme_names_every_policy_and_the_help_every_command() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in POLICIES if f"`{name}" not in readme] == []
+    for command in COMMANDS:
+        assert (ROOT / "src" / "penstock" / "cli" / f"{command}.py").exists()
+
+
+def test_the_rooms_in_the_architecture_are_the_rooms_of_the_tree() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    rooms = {path.name for path in (ROOT / "src" / "penstock").iterdir() if (path / "__init__.py").exists()}
+    assert {name for name in rooms if f"  {name}/" not in text} == set()
