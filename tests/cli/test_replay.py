@@ -15,7 +15,7 @@ from penstock.cli.main import main
 from penstock.core.journal import Journal
 from penstock.core.score import score
 
-FOUR = ["static-peak", "static-average", "threshold", "clairvoyant"]
+ALL = ["static-peak", "static-average", "threshold", "mst", "clairvoyant"]
 
 
 @pytest.fixture
@@ -35,11 +35,11 @@ def replay(*words: object) -> int:
 def test_json_alone_is_on_stdout_and_has_all_that_a_program_needs(
     series: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    named = [word for name in FOUR for word in ("--policy", name)]
+    named = [word for name in ALL for word in ("--policy", name)]
     assert replay(series, *named, "--output", "json") == 0
     result = json.loads(capsys.readouterr().out)
     assert set(result) >= {"trace", "objective", "bound", "policies"}
-    assert [policy["name"] for policy in result["policies"]] == FOUR
+    assert [policy["name"] for policy in result["policies"]] == ALL
     assert set(result["policies"][0]) >= {
         "name",
         "cost",
@@ -82,13 +82,13 @@ def test_no_policy_that_misses_no_more_costs_less_than_the_bound(
 def test_csv_has_a_line_a_policy(series: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert replay(series, "--output", "csv") == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [row["name"] for row in rows] == FOUR
+    assert [row["name"] for row in rows] == ALL
 
 
 def test_the_table_says_what_was_assumed(series: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert replay(series) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    for words in (*FOUR, "needs 32", "starts in 90 s", "at most 64 workers"):
+    for words in (*ALL, "needs 32", "starts in 90 s", "at most 64 workers"):
         assert words in shown
 
 
