@@ -201,6 +201,8 @@ def usable_groups(holding: Holding, places: Sequence[Groups]) -> Groups | None:
         trial = groups(f"penstock-{holding.mark}-trial-{number}")
         holding.note_cgroups(trial.folders)
         if works(trial):
+            for folder in trial.folders:
+                remove_cgroup(folder)
             return groups
     print("penstock: no right to make cgroups here: each worker may use whole cores", file=sys.stderr)
     return None
