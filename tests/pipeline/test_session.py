@@ -10,7 +10,7 @@ import pytest
 
 from penstock.core.errors import BadInput, WorldFailed
 from penstock.pipeline.java import need_java
-from penstock.pipeline.session import _reach
+from penstock.pipeline.session import _reach, session
 
 
 def test_without_java_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -40,6 +40,21 @@ def test_a_master_that_nobody_listens_at_fails_at_once() -> None:
     with pytest.raises(WorldFailed, match="does not answer: Connection refused"):
         _reach(f"spark://127.0.0.1:{port}")
     assert time.monotonic() - before < 10
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # PySpark leaves its pipe open
+def test_a_start_that_hangs_is_given_up_and_leaves_no_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "bin" / "spark-submit"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\nsleep 60\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    monkeypatch.setattr("penstock.pipeline.session.START_S", 1.0)
+    monkeypatch.setattr("penstock.pipeline.session.SparkSession.getActiveSession", lambda: None)
+    before = time.monotonic()
+    with pytest.raises(WorldFailed, match="Spark did not start"), session("local[1]"):
+        pass
+    assert time.monotonic() - before < 30
 
 
 @pytest.mark.parametrize("master", ["mesos://x", "spark://nowhere", "127.0.0.1:7077"])

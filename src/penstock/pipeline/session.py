@@ -23,6 +23,7 @@ from penstock.core.errors import BadInput, PenstockError, WorldFailed
 from penstock.pipeline.java import need_java
 
 LOCAL = "local[*]"
+START_S = 120.0  # a JVM takes 2 s to start, and 15 s on a machine with three times the work it can do
 ANSWER_S = 25.0  # a standalone master that lives answers in well under a second; Spark itself would wait 60
 OTHER_ANSWER_S = 180.0  # yarn and Kubernetes may first have to find room for a container
 
@@ -84,24 +85,29 @@ def _settings(master: str, app_name: str, folder: Path) -> SparkConf:
 def _gateway(conf: SparkConf, log: Path) -> Iterator[Any]:
     """The JVM and the way into it. What the JVM says goes to `log`, never to the user's terminal."""
     with log.open("wb") as said, ThreadPoolExecutor(1) as starter:
-        # Started in a thread: were the wait itself interrupted, nobody would know which JVM to end.
-        starting = starter.submit(launch_gateway, conf, {"stdout": said, "stderr": said})
-        gateway = None
+        # Started in a thread, which alone knows its JVM: the wait in it has no end of its own.
+        starting = starter.submit(launch_gateway, conf, {"stdout": said, "stderr": said, "process_group": 0})
         try:
-            gateway = starting.result()
-            yield gateway
-        except (PenstockError, KeyboardInterrupt):
+            gateway = starting.result(timeout=START_S)
+        except KeyboardInterrupt:
+            _kill_children(log.parent)
             raise
         except Exception as error:
-            if gateway is None:
-                raise WorldFailed(f"Spark did not start: {_last_words(log) or error}") from None
-            raise
+            _kill_children(log.parent)
+            raise WorldFailed(f"Spark did not start: {_last_words(log) or _brief(error)}") from None
+        try:
+            yield gateway
         finally:
-            _end(gateway if gateway is not None else _result(starting))
+            _end(gateway)
 
 
-def _result(starting: Any) -> Any:
-    return None if starting.exception() else starting.result()
+def _kill_children(folder: Path) -> None:
+    """End our own children that were started with this session's folder: the JVM, or the scripts before it."""
+    for task in Path("/proc/self/task").glob("*/children"):
+        for child in task.read_text().split():
+            with contextlib.suppress(OSError):
+                if os.fsencode(folder) in Path(f"/proc/{child}/cmdline").read_bytes():
+                    os.killpg(int(child), signal.SIGKILL)
 
 
 def _start(gateway: Any, master: str, log: Path) -> SparkSession:
@@ -146,8 +152,6 @@ def _end(gateway: Any) -> None:
     # An interrupted call leaves half an answer on the connection, so nothing more is asked of the JVM.
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
-    if gateway is None:
-        return
     # Python's collector would otherwise tell a JVM that is gone to forget objects, and log each failure.
     gateway._gateway_client.is_connected = False
     try:
