@@ -29,15 +29,15 @@ def interrupted(words: list[str], folder: Path, ready: str) -> subprocess.Comple
 
 
 def running_in_session(leader: int) -> list[str]:
-    """Processes of the session that a command led: none should be left."""
+    """Processes of the session that a command led: none should be left. A zombie is gone, but for its parent."""
     left = []
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if os.getsid(int(entry.name)) == leader:
-                    left.append(entry.name)
-            except ProcessLookupError:
-                continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if fields and fields[0] != "Z" and int(fields[3]) == leader:
+            left.append((entry / "comm").read_text())
     return left
 
 
@@ -80,7 +80,9 @@ def test_a_sweep_keeps_what_is_done_and_goes_on_from_there(tmp_path: Path) -> No
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (130, "penstock: interrupted\n")
     assert not (tmp_path / "results.parquet").exists()
-    time.sleep(0.5)
+    deadline = time.monotonic() + 10
+    while running_in_session(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
     assert running_in_session(process.pid) == []
     again = subprocess.run(
         [sys.executable, "-m", "penstock", *words], cwd=tmp_path, capture_output=True, text=True, check=True
