@@ -114,7 +114,13 @@ def _start(gateway: Any, master: str, log: Path) -> SparkSession:
     """The session in a fresh JVM; a master that stays silent ends the JVM instead of holding the user."""
     handler = signal.getsignal(signal.SIGINT)
     patience = ANSWER_S if master.startswith("spark://") else OTHER_ANSWER_S
-    clock = threading.Timer(patience, gateway.proc.kill)
+    is_late = threading.Event()
+
+    def give_up() -> None:
+        is_late.set()
+        gateway.proc.kill()
+
+    clock = threading.Timer(patience, give_up)
     clock.start()
     try:
         context = SparkContext(gateway=gateway, conf=None)
@@ -123,7 +129,7 @@ def _start(gateway: Any, master: str, log: Path) -> SparkSession:
     except PenstockError:
         raise
     except Exception as error:
-        if gateway.proc.poll() is not None:
+        if is_late.is_set():
             raise WorldFailed(f"the master {master} did not answer within {patience:.0f} s") from None
         raise WorldFailed(f"Spark did not start on {master}: {_last_words(log) or _brief(error)}") from None
     finally:
