@@ -61,7 +61,7 @@ def test_a_replay_leaves_no_half_journal(long_series: Path) -> None:
 def test_a_sweep_keeps_what_is_done_and_goes_on_from_there(tmp_path: Path) -> None:
     scenario = tmp_path / "world.toml"
     scenario.write_text("tick_s = 60\nduration_s = 1200000\n[workload]\nshape = 'sine'\nlow = 1\nhigh = 50\n")
-    words = ["sweep", "world.toml", "--policy", "threshold", "--seeds", "40", "-o", "results.parquet"]
+    words = ["sweep", "world.toml", "--policy", "threshold", "--seeds", "16", "-o", "results.parquet"]
     process = subprocess.Popen(
         [sys.executable, "-m", "penstock", *words],
         cwd=tmp_path,
@@ -87,6 +87,6 @@ def test_a_sweep_keeps_what_is_done_and_goes_on_from_there(tmp_path: Path) -> No
     again = subprocess.run(
         [sys.executable, "-m", "penstock", *words], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert "40 cells, " in again.stdout
+    assert "16 cells, " in again.stdout
     assert "of them done before" in again.stdout
     assert not partial.exists()

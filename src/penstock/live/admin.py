@@ -13,8 +13,9 @@ import socket
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from py4j import java_gateway
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, get_return_value
 
 from penstock.core.errors import BadInput, PenstockError, WorldFailed, unknown
 from penstock.live.daemon import SPARK_HOME, java_executable
@@ -113,9 +114,13 @@ def _small_jvm() -> Iterator[Any]:
     # The JVM ends in a moment: telling it of each object that Python drops would only fail later, within a collection.
     parameters = GatewayParameters(port=port, auth_token=token, enable_memory_management=False)
     gateway = JavaGateway(gateway_parameters=parameters)
+    # PySpark replaces py4j's reader of answers by one that asks Spark's JVM what an exception is, for every gateway.
+    readers = java_gateway.get_return_value
+    java_gateway.get_return_value = get_return_value
     try:
         yield gateway.jvm
     finally:
+        java_gateway.get_return_value = readers
         gateway.close()
         process.stdin.close()
         process.kill()

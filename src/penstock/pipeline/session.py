@@ -124,6 +124,8 @@ def _start(gateway: Any, master: str, log: Path) -> SparkSession:
     clock.start()
     try:
         context = SparkContext(gateway=gateway, conf=None)
+        # The JVM reports to this server until it is ended; a report cut short would print a traceback.
+        context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         spark = SparkSession.builder.getOrCreate()
         _wait_for_executors(context, master)
     except PenstockError:
