@@ -7,6 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from penstock.pipeline.session import session
 from penstock.pipeline.sweep import Plan, sweep
 from penstock.sim.derive import Given, World
 
@@ -38,11 +39,12 @@ def main() -> None:
         took = {cores: timed(world, folder, cores) for cores in (1, os.cpu_count() or 1)}
     cores = max(took)
     print(f"{REPLAYS} replays of a week of minutes: {took[1]:.1f} s on one core, {took[cores]:.1f} s on {cores}")
-    print(f"speed-up {took[1] / took[cores]:.2f} × (target 1.7 × on two cores); start-up of Spark is in both")
+    print(f"speed-up {took[1] / took[cores]:.2f} × (target 1.7 × on two cores); the start of Spark is in neither")
 
 
 def timed(world: World, folder: Path, cores: int) -> float:
     plan = Plan((world,), ("threshold",), tuple(range(REPLAYS)))
-    begun = time.perf_counter()
-    sweep(plan, folder / f"on-{cores}.parquet", master=f"local[{cores}]")
-    return time.perf_counter() - begun
+    with session(f"local[{cores}]", "penstock benchmark"):
+        begun = time.perf_counter()
+        sweep(plan, folder / f"on-{cores}.parquet")
+        return time.perf_counter() - begun
