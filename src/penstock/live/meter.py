@@ -94,13 +94,9 @@ def _done(rows: list[dict[str, Any]], app: App, plan: MeterPlan, cell: tuple[int
 @contextlib.contextmanager
 def _session(cluster: Cluster, plan: MeterPlan, workers: int) -> Iterator[SparkSession]:
     partitions = plan.partitions_for(workers)
-    # On a part of a core, collector and compiler threads burn the quota in a burst, and then all stall.
-    calm = "-XX:+UseSerialGC -XX:ActiveProcessorCount=1"
-    settings = {
+    settings = cluster.settings | {
         "spark.cores.max": str(workers),
         "spark.executor.cores": "1",
-        "spark.executor.memory": f"{plan.memory_mb - 400}m",
-        "spark.executor.extraJavaOptions": calm,
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.files.minPartitionNum": str(partitions),
         "spark.sql.adaptive.enabled": "false",

@@ -23,6 +23,7 @@ from penstock.core.errors import BadInput, PenstockError, WorldFailed
 from penstock.pipeline.java import need_java
 
 LOCAL = "local[*]"
+FOLDERS = "penstock-spark-"
 START_S = 120.0  # a JVM takes 2 s to start, and 15 s on a machine with three times the work it can do
 ANSWER_S = 25.0  # a standalone master that lives answers in well under a second; Spark itself would wait 60
 OTHER_ANSWER_S = 180.0  # yarn and Kubernetes may first have to find room for a container
@@ -47,7 +48,8 @@ def session(
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
     master = master or LOCAL
     _reach(master)
-    folder = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
+    _clear_what_the_dead_left()
+    folder = Path(tempfile.mkdtemp(prefix=f"{FOLDERS}{os.getpid()}-"))
     try:
         conf = _settings(master, app_name, folder)
         for key, value in (settings or {}).items():
@@ -57,6 +59,14 @@ def session(
             SparkSession.builder.getOrCreate().stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _clear_what_the_dead_left() -> None:
+    """A process that was killed could not remove its folder; its number in the name tells that it is gone."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*-*"):
+        owner = folder.name.removeprefix(FOLDERS).partition("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _settings(master: str, app_name: str, folder: Path) -> SparkConf:
@@ -74,9 +84,10 @@ def _settings(master: str, app_name: str, folder: Path) -> SparkConf:
     conf.set("spark.sql.shuffle.partitions", str(max(8, 2 * cores)))
     conf.set("spark.sql.adaptive.coalescePartitions.initialPartitionNum", str(max(8, 2 * cores)))
     conf.set("spark.driver.extraJavaOptions", f'-Djava.io.tmpdir="{folder}" -XX:-UsePerfData -XX:+UseParallelGC')
+    if master.startswith(("local", "spark://127.0.0.1:", "spark://localhost:")):
+        conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
     if master.startswith("local"):
         conf.set("spark.local.dir", str(folder))
-        conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
         conf.set("spark.driver.memory", f"{min(8, max(1, cores // 2))}g")
     return conf
 
