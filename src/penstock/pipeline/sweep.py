@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import os
 import pickle
-import shutil
 import sys
 import tempfile
 import zipfile
@@ -91,7 +90,13 @@ def sweep(
     finished = _finished(output, partial) & set(wanted)
     missing = {name: cell for name, cell in wanted.items() if name not in finished}
     if missing:
-        with session(master, "penstock sweep") as spark, watched(spark, done), plain(output):
+        with (
+            tempfile.TemporaryDirectory(prefix="penstock-") as folder,
+            session(master, "penstock sweep") as spark,
+            watched(spark, done),
+            plain(output),
+        ):
+            _prepare(spark, plan.policies, Path(folder))
             _run(spark, plan, missing, partial)
     return _gathered(output, partial, wanted, len(finished))
 
@@ -135,11 +140,6 @@ def _holds(store: Path) -> bool:
 
 def _run(spark: SparkSession, plan: Plan, missing: Mapping[str, Cell], partial: Path) -> None:
     context = spark.sparkContext
-    if not str(context.master).startswith("local"):
-        _ship(spark, plan.policies)
-    elif "PYSPARK_PYTHON" not in os.environ:
-        # Spark would take the first python3 on the path, which need not have this package.
-        context.pythonExec = sys.executable
     worlds = context.broadcast(plan.worlds)
     rows = [(name, *cell) for name, cell in missing.items()]
     tasks = max(1, len(rows) // CELLS_PER_TASK, min(len(rows), 2 * context.defaultParallelism))
@@ -167,16 +167,20 @@ def _result(world: World, row: Mapping[str, Any]) -> dict[str, Any]:
         return known | {"error": str(error)}
 
 
-def _ship(spark: SparkSession, policies: Iterable[str]) -> None:
-    """Give the executors of a cluster this package, and the users' policies."""
-    context = spark.sparkContext
+def _prepare(spark: SparkSession, policies: Iterable[str], folder: Path) -> None:
+    """Give the executors this package and the users' policies; on this machine, this very Python."""
+    context, master = spark.sparkContext, str(spark.sparkContext.master)
+    here = master.startswith(("local", "spark://127.0.0.1:", "spark://localhost:"))
+    if here and "PYSPARK_PYTHON" not in os.environ:
+        # Spark would take the first python3 on the path, which need not have what a replay imports.
+        context.pythonExec = sys.executable
+    if master.startswith("local"):
+        return
     package = Path(penstock.__file__).parent
-    archive = Path(tempfile.mkdtemp(prefix="penstock-")) / "penstock.zip"
-    with zipfile.ZipFile(archive, "w") as file:
+    with zipfile.ZipFile(folder / "penstock.zip", "w") as archive:
         for path in package.rglob("*.py"):
-            file.write(path, path.relative_to(package.parent))
-    context.addPyFile(str(archive))
-    shutil.rmtree(archive.parent)
+            archive.write(path, path.relative_to(package.parent))
+    context.addPyFile(str(folder / "penstock.zip"))
     for file_name in {policy.partition(":")[0] for policy in policies}:
         if file_name.endswith(".py"):
             context.addFile(file_name)
