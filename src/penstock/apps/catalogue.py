@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.apps.app import App
-from penstock.apps.inputs import text_lines, web_log
+from penstock.apps.inputs import labelled_rows, text_lines, web_log
+from penstock.apps.vht import vertical_hoeffding_tree
 
 PATTERN = r"w1[0-9]{2}\b"
 WINDOW = "60 seconds"
@@ -98,5 +99,7 @@ APPS = {
         App("data-clean", "keep accesses that ended well", data_clean, web_log, "append", "paper 1 §5.1"),
         App("data-clean-single", "the same, through one partition", data_clean_single, web_log, "append",
             "paper 1 §7"),
+        App("vht", "learn a Hoeffding tree, attributes spread", vertical_hoeffding_tree, labelled_rows, "append",
+            "paper 1 §5.1"),
     )
 }  # fmt: skip

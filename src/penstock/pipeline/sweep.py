@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import pickle
-import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,6 +23,7 @@ from penstock.core.errors import BadInput, PenstockError
 from penstock.core.files import discard, whole, writable
 from penstock.core.score import Score, score
 from penstock.pipeline.failures import plain
+from penstock.pipeline.python import use_this_python
 from penstock.pipeline.session import session
 from penstock.pipeline.watch import watched
 from penstock.policies.naming import Named
@@ -170,10 +169,7 @@ def _result(world: World, row: Mapping[str, Any]) -> dict[str, Any]:
 def _prepare(spark: SparkSession, policies: Iterable[str], folder: Path) -> None:
     """Give the executors this package and the users' policies; on this machine, this very Python."""
     context, master = spark.sparkContext, str(spark.sparkContext.master)
-    here = master.startswith(("local", "spark://127.0.0.1:", "spark://localhost:"))
-    if here and "PYSPARK_PYTHON" not in os.environ:
-        # Spark would take the first python3 on the path, which need not have what a replay imports.
-        context.pythonExec = sys.executable
+    use_this_python(spark)
     if master.startswith("local"):
         return
     package = Path(penstock.__file__).parent
