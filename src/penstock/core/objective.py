@@ -113,3 +113,26 @@ class Limits:
 
     def __str__(self) -> str:
         return f"{self.workers_min} … {self.workers_max} workers"
+
+
+def break_even(extra_cost: float, saved: float) -> float:
+    """What each thing saved (a violation, say) must be worth before an extra cost pays: Δcost < Δsaved · worth.
+
+    0 where nothing extra is paid, infinity where something is and nothing saved. This is what equations 20–23 of
+    paper 5 mean; as printed they compare percentages of unlike amounts.
+
+    >>> break_even(extra_cost=2.0, saved=1000.0), break_even(extra_cost=-1.0, saved=10.0)
+    (0.002, 0.0)
+    """
+    if extra_cost <= 0 and saved >= 0:
+        return 0.0
+    return extra_cost / saved if saved > 0 else math.inf
+
+
+def break_even_as_printed(price: float, rise: float, gain: float) -> float:
+    """Equations 20–23 as printed: (1 + rise) · price < (1 + gain) · worth.
+
+    >>> round(break_even_as_printed(0.0612, rise=0.078, gain=0.132), 4)
+    0.0583
+    """
+    return price * (1 + rise) / (1 + gain)

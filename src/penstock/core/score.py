@@ -26,6 +26,7 @@ class Score:
     """Ticks whose applied target differs from the one before, whatever its size."""
     workers_started: int
     workers_stopped: int
+    latency_mean_s: float
     latency_p50_s: float
     latency_p95_s: float
     latency_p99_s: float
@@ -129,6 +130,7 @@ class Scorer:
             scaling_actions=self._actions,
             workers_started=self._started,
             workers_stopped=self._stopped,
+            latency_mean_s=responses.mean,
             latency_p50_s=responses.percentile(0.50),
             latency_p95_s=responses.percentile(0.95),
             latency_p99_s=responses.percentile(0.99),

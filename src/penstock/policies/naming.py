@@ -17,6 +17,7 @@ from penstock.core.loop import Decision, Policy
 from penstock.core.observation import Observation
 from penstock.core.units import duration_s
 from penstock.policies.clairvoyant import Clairvoyant
+from penstock.policies.filtered import Filtered
 from penstock.policies.guards import GUARDS, Guards
 from penstock.policies.mst import Mst
 from penstock.policies.static import Static, StaticAverage, StaticPeak
@@ -27,6 +28,7 @@ POLICIES: Mapping[str, type] = {
     "static-peak": StaticPeak,
     "static-average": StaticAverage,
     "threshold": Threshold,
+    "filtered": Filtered,
     "mst": Mst,
     "clairvoyant": Clairvoyant,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,8 +28,10 @@ class Gauges:
         wide = scenario.limits.workers_max
         self._cpu, self._memory, self._rate = (
             Noise.fading(columns, scenario.tick_s, noise.correlation_s, rng) if size else None
-            for size, columns in ((noise.cpu, wide), (noise.memory, wide), (noise.rate, 1))
+            # The last of the CPU's columns is the noise that all workers share.
+            for size, columns in ((noise.cpu, wide + bool(noise.cpu_shared)), (noise.memory, wide), (noise.rate, 1))
         )
+        self._late = deque([0.0] * round(noise.cpu_late_s / scenario.tick_s))
 
     def rate(self, rate: float) -> float:
         if self._rate is None:
@@ -54,9 +58,14 @@ class Gauges:
         return WorkerTable(fleet.names, columns)
 
     def _cpu_column(self, load: float, count: int) -> float | list[float]:
+        if self._late:
+            self._late.append(load)
+            load = self._late.popleft()
         if self._cpu is None:
             return round(min(1.0, load), 4)
-        noisy = self._cpu.row()[:count] * self._noise.cpu + load
+        row, shared = self._cpu.row(), self._noise.cpu_shared
+        errors = math.sqrt(1 - shared) * row[:count] + math.sqrt(shared) * row[-1] if shared else row[:count]
+        noisy = errors * self._noise.cpu + load
         return list(np.minimum(np.maximum(noisy, 0.0), 1.0).round(3).tolist())
 
     def _memory_column(self, memory_mb: float, count: int) -> float | list[float]:

@@ -58,11 +58,17 @@ class NoiseSpec:
     rate: float = 0.0
     correlation_s: float = 0.0
     """After this time the memory of an error has faded to 1/e."""
+    cpu_shared: float = 0.0
+    """Share of the CPU's variance that all workers have in common, as neighbours on one host do; 0…1."""
+    cpu_late_s: float = 0.0
+    """A CPU meter shows the load of this long ago, in whole ticks."""
 
     def __post_init__(self) -> None:
         for key in ("cpu", "memory", "rate"):
             between(f"noise.{key}", getattr(self, key), 0, 10)
-        between("noise.correlation_s", self.correlation_s, 0)
+        between("noise.cpu_shared", self.cpu_shared, 0, 1)
+        for key in ("correlation_s", "cpu_late_s"):
+            between(f"noise.{key}", getattr(self, key), 0)
 
 
 @dataclass(frozen=True, slots=True)

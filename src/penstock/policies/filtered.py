@@ -1,0 +1,245 @@
+"""Thresholds on a filtered load, and how many workers at once (paper 5 §2.4, 3.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from penstock.core.allocation import Knob
+from penstock.core.errors import BadInput, unknown
+from penstock.core.job import Job
+from penstock.core.journal import Journal
+from penstock.core.loop import Decision, Step
+from penstock.core.observation import Observation
+from penstock.models.filters import (
+    NOISE_LEAST,
+    SYSTEM_LEAST,
+    WINDOW_S,
+    Bootstrap,
+    Filter,
+    Floats,
+    Kalman,
+    Pure,
+    Weierstrass,
+    driven,
+)
+from penstock.models.transition import HORIZON_S, Learner, Learnt, Sample, learn
+
+FILTERS = ("pure", "gw", "ekf")
+SIZINGS = ("sum", "eager", "step")
+COLUMNS = {"cpu": "cpu", "memory": "memory_mb"}
+# The least system noise is given for 2 samples a second; a load that wanders does so in proportion to time.
+PAPER_SPAN_S = 0.5
+
+
+class Filtered:
+    """Thresholds on the CPU through a filter (pure, gw or ekf); sizing by its sum (sum, eager) or by one (step).
+
+    The filter's estimate, averaged over the workers, is held against two thresholds: up if any metric is above, down
+    if all are below. `sizing=sum` asks at once for as many workers as bring the sum of the estimates to the middle,
+    and counts those under way; `eager` sizes anew as each of them arrives; `step` adds or takes one a decision, also
+    while workers start (the paper's baseline).
+    `metrics=cpu+memory` minds both: not by default, because a JVM's heap fills whatever the load. a and b (how the
+    CPU follows the rate for one worker, and its change) and the noise of the meter are learnt while it runs, taken
+    from an earlier run's `journal`, or given.
+
+    >>> from penstock.sim.scenario import Scenario
+    >>> job = Scenario.constant(rate=30.0, capacity_per_worker=20.0, workers_at_start=1).job()
+    >>> Filtered(job, filter="gw", sizing="step").memory_s
+    60.0
+    """
+
+    source: ClassVar[str] = "paper 5 §2.3, 3.3"
+    needs = frozenset({Knob.WORKERS})
+
+    def __init__(  # noqa: PLR0913  what can be set is what the paper sets
+        self,
+        job: Job,
+        filter: str = "ekf",  # noqa: A002  the name that a person writes
+        sizing: str = "sum",
+        upper: float = 0.8,
+        lower: float = 0.45,
+        metrics: str = "cpu",
+        every_s: float = 2.0,
+        dead_s: float = 10.0,
+        ease_s: float = 10.0,
+        a: float | None = None,
+        b: float | None = None,
+        noise: float | None = None,
+        journal: str = "",
+    ) -> None:
+        _check(filter, sizing, upper, lower)
+        self._job, self._sizing = job, sizing
+        self._metrics = _metrics(metrics)
+        self._upper, self._lower, self._every_s = upper, lower, every_s
+        # The geometric middle is as far, in workers, from growing as from shrinking.
+        self._middle = math.sqrt(upper * lower)
+        self._learnt = _earlier(journal, self._metrics, job) if journal else None
+        self._starts_at = round(self._learnt.instances) if self._learnt else None
+        self._a, self._b = (self._given(value) for value in (a, b))
+        self._filter = self._made(filter, Bootstrap(dead_s, ease_s, r=self._r(noise), least=_least(job.tick_s)))
+        self._learner = Learner(len(self._metrics)) if None in (a, b) and not self._learnt else None
+        self.memory_s = {"pure": every_s, "gw": WINDOW_S}.get(filter, HORIZON_S + dead_s + ease_s)
+        self._decided_s: float | None = None
+        self._rate: float | None = None
+
+    def decide(self, seen: Observation) -> Decision:
+        if self._starts_at is not None:
+            workers, self._starts_at = self._job.limits.clamp(max(1, self._starts_at)), None
+            return Decision(seen.target.resized(workers), f"warm start: {workers} workers, the last run's average")
+        names, z = _measured(seen, self._metrics, self._job)
+        if not names:
+            return self._kept(seen)
+        estimates = self._estimates(seen, names, z)
+        signals = self._signals(seen, estimates, float(z[:, 0].mean()))
+        if not self._filter.is_ready:
+            return Decision(seen.target, "the filter listens: too early to act on it", signals)
+        if self._decided_s is not None and seen.time_s < self._decided_s + self._every_s - 1e-6:
+            return Decision(seen.target, f"decides every {self._every_s:g} s", signals)
+        self._decided_s = seen.time_s
+        return self._judged(seen, estimates, signals)
+
+    def _judged(self, seen: Observation, estimates: Floats, signals: dict[str, float]) -> Decision:
+        loads, running, asked = estimates.mean(axis=0), len(seen.running.workers), len(seen.target.workers)
+        most = int(np.argmax(loads))
+        load, what = float(loads[most]), self._metrics[most]
+        said = f"filtered {what} {load:.0%} of {running} workers"
+        if self._lower <= load <= self._upper:
+            within = f"within {self._lower:.0%} … {self._upper:.0%}"
+            return Decision(seen.target, f"{said} {within}", signals)
+        # Workers that run but whose meters are silent count at the others' mean.
+        needed = max(1, math.ceil(running * load / self._middle - 1e-9))
+        if load > self._upper:
+            wanted, why = self._more(running * load, needed, asked), f"above {self._upper:.0%}"
+        else:
+            wanted, why = (asked - 1 if self._sizing == "step" else min(asked, needed)), f"below {self._lower:.0%}"
+        wanted = self._job.limits.clamp(max(1, wanted))
+        outcome = f"{asked} stay" if wanted == asked else f"{asked} become {wanted}"
+        return Decision(seen.target.resized(wanted), f"{said} is {why}: {outcome}", signals)
+
+    def _more(self, total: float, needed: int, asked: int) -> int:
+        """Never fewer than asked for: while workers start, those that run are full and hide the rest of the load."""
+        if self._sizing == "step":
+            return asked + 1
+        is_enough = self._sizing == "sum" and total <= self._upper * asked
+        return asked if is_enough else max(asked, needed)
+
+    def _estimates(self, seen: Observation, names: tuple[str, ...], z: Floats) -> Floats:
+        sample = _sample(seen, names, z, self._rate)
+        self._rate = seen.input_rate
+        if self._learner is not None and isinstance(self._filter, Kalman):
+            self._learner.add(seen.span_s, sample)
+            self._filter.motion = driven(*self._coefficients(*self._learner.coefficients()))
+        return self._filter.step(seen.time_s, names, z, sample.u)
+
+    def _kept(self, seen: Observation) -> Decision:
+        asked = len(seen.target.workers)
+        if seen.workers.names:
+            lacking = [name for name in self._metrics if not np.isfinite(_column(seen, name)).any()]
+            return Decision(seen.target, f"the workers' {' and '.join(lacking)} is not known: kept at {asked}")
+        if asked == 0 and (seen.backlog or seen.input_rate):
+            return Decision(seen.target.resized(self._job.limits.clamp(1)), "no worker was asked for: one to begin")
+        return Decision(seen.target, f"no worker runs yet: kept at {asked}")
+
+    def _signals(self, seen: Observation, estimates: Floats, measured: float) -> dict[str, float]:
+        load = float(estimates[:, 0].mean())
+        signals = {"load": load, "measured": measured, "upper": self._upper, "lower": self._lower}
+        return signals | {"sum": load * len(seen.running.workers)}
+
+    def _made(self, name: str, bootstrap: Bootstrap) -> Filter:
+        if name == "pure":
+            return Pure()
+        if name == "gw":
+            return Weierstrass()
+        nothing = np.zeros(len(self._metrics))
+        known = (self._learnt.a, self._learnt.b) if self._learnt else (nothing, nothing)
+        # Work moves to those who stay; the memory that a worker needs for itself does not.
+        moves = np.array([float(metric == "cpu") for metric in self._metrics])
+        return Kalman(driven(*self._coefficients(*known)), bootstrap, moves)
+
+    def _coefficients(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+        return (a if self._a is None else self._a), (b if self._b is None else self._b)
+
+    def _given(self, value: float | None) -> Floats | None:
+        """A coefficient of the CPU; memory does not follow the rate."""
+        return None if value is None else np.array([float(metric == "cpu") * value for metric in self._metrics])
+
+    def _r(self, noise: float | None) -> Floats | None:
+        if noise is None:
+            return self._learnt.r if self._learnt else None
+        return np.diag([max(noise**2, NOISE_LEAST) if metric == "cpu" else NOISE_LEAST for metric in self._metrics])
+
+
+def _check(filter_name: str, sizing: str, upper: float, lower: float) -> None:
+    if filter_name not in FILTERS:
+        raise unknown("filter", filter_name, FILTERS)
+    if sizing not in SIZINGS:
+        raise unknown("sizing", sizing, SIZINGS)
+    if not 0 < lower < upper <= 1:
+        raise BadInput(f"filtered:upper={upper:g},lower={lower:g}: it must be 0 < lower < upper <= 1")
+
+
+def _metrics(text: str) -> tuple[str, ...]:
+    names = tuple(text.split("+"))
+    for name in names:
+        if name not in COLUMNS:
+            raise unknown("metric", name, COLUMNS)
+    return names
+
+
+def _least(tick_s: float) -> float:
+    return SYSTEM_LEAST * tick_s / PAPER_SPAN_S
+
+
+def _column(seen: Observation, metric: str) -> Floats:
+    """What each worker's meter shows; not a number where it shows nothing."""
+    shown = np.asarray(seen.workers.columns.get(COLUMNS[metric], np.nan), dtype=np.float64)
+    return np.broadcast_to(shown, len(seen.workers.names))
+
+
+def _measured(seen: Observation, metrics: tuple[str, ...], job: Job) -> tuple[tuple[str, ...], Floats]:
+    """The workers whose meters show something, and what: a row for each, a column for each metric, as shares."""
+    z = np.empty((len(seen.workers.names), len(metrics)))
+    for place, metric in enumerate(metrics):
+        column = _column(seen, metric)
+        z[:, place] = column / job.kinds[0].memory_mb if metric == "memory" else column
+    shows = np.flatnonzero(np.isfinite(z).all(axis=1))
+    if len(shows) == len(z):
+        return seen.workers.names, z
+    return tuple(seen.workers.names[row] for row in shows), z[shows]
+
+
+def _sample(seen: Observation, names: tuple[str, ...], z: Floats, rate_before: float | None) -> Sample:
+    """What a filter is told. The rate and its change are both divided by the workers that run now.
+
+    The difference of the quotients would take a worker that joins a full fleet for a fall of the load, and send it
+    away: 24,000 late images in a run of paper 5's pyramid instead of 1,000.
+    """
+    rate, workers = seen.input_rate, max(1, len(seen.running.workers))
+    return Sample(names, z, np.array([rate, 0.0 if rate_before is None else rate - rate_before]) / workers)
+
+
+def learnt_from(steps: Iterable[Step], metrics: tuple[str, ...], job: Job) -> Learnt | None:
+    """What an earlier run teaches a filter: a journal, or a replay; None if it shows too little."""
+    return learn(_samples(steps, metrics, job))
+
+
+def _earlier(path: str, metrics: tuple[str, ...], job: Job) -> Learnt:
+    learnt = learnt_from(Journal.open(Path(path)), metrics, job)
+    if learnt is None:
+        raise BadInput(f"filtered:journal={path}: it shows no two steps with the workers' {' and '.join(metrics)}")
+    return learnt
+
+
+def _samples(steps: Iterable[Step], metrics: tuple[str, ...], job: Job) -> Iterator[Sample]:
+    """The steps of a run as a filter saw them."""
+    rate: float | None = None
+    for step in steps:
+        names, z = _measured(step.seen, metrics, job)
+        if names:
+            yield _sample(step.seen, names, z, rate)
+        rate = step.seen.input_rate
