@@ -20,7 +20,7 @@ TRUTH = InverseTime(serial=2e-6, parallel=1e-5)
 def row(workers: int, repeat: int, rate: float, **changes: Any) -> dict[str, Any]:
     known = {"app": "wordcount", "source": "files", "workers": workers, "repeat": repeat, "rows_per_s": rate}
     more = {"fixed_s": 1.0 + 0.1 * workers, "bytes_per_row": 100.0, "cores": 0.25, "partitions": 4, "flags": ""}
-    return known | more | {"partitions_per_worker": None} | changes
+    return known | more | {"partitions_per_worker": None, "setup": '{"machine": {"cpus": 2}}'} | changes
 
 
 @pytest.fixture
@@ -98,6 +98,10 @@ def test_advice_beyond_what_was_measured_and_beyond_the_partitions_warns(
         ([row(1, 0, 1e5), row(1, 1, 1e5)], "measure at least two"),
         ([row(1, 0, 1e5), row(2, 0, 2e5, app="grep")], "different app (grep, wordcount)"),
         ([row(1, 0, 1e5), row(2, 0, 2e5, cores=1.0)], "different cores"),
+        (
+            [row(1, 0, 1e5), row(2, 0, 2e5, setup='{"machine": {"cpus": 8}}')],
+            "different set-ups (machine.cpus: 2, 8)",
+        ),
         ([row(1, 0, 1e5, flags="source ran dry")], "no sample that can be trusted"),
         ([], "is empty"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.live.batches import BatchTime, Use, flags, has_converged, split
+from penstock.live.batches import BatchTime, Use, flags, has_converged, has_settled, split
 
 
 def test_a_progress_report_becomes_a_batch() -> None:
@@ -33,7 +33,8 @@ def test_fixed_time_and_capacity_are_a_line_through_the_medians() -> None:
 
 def test_the_fixed_time_is_never_negative() -> None:
     found = split([[batch(10_000, 0.1)], [batch(20_000, 0.4)]])
-    assert found.fixed_s == 0
+    # The best line through the origin for relative errors: rates of 100,000 and 50,000.
+    assert (found.fixed_s, found.rows_per_s) == pytest.approx((0, (1e5**2 + 5e4**2) / 1.5e5))
 
 
 def test_batches_that_take_no_longer_when_larger_are_all_fixed_time() -> None:
@@ -42,20 +43,24 @@ def test_batches_that_take_no_longer_when_larger_are_all_fixed_time() -> None:
     assert found.rows_per_s == pytest.approx(20_000 / 1.9)
 
 
-def busy(**cpu_s: float) -> Use:
-    return Use(cpu_s, wall_s=100.0, cores=0.25)
+def test_single_batches_may_scatter_when_their_medians_agree() -> None:
+    scattered = [batch(1000, seconds) for seconds in (1.0, 1.1, 0.95, 1.05, 1.0, 1.08, 0.96, 1.02, 1.06, 0.94)]
+    assert not has_converged([each.rate for each in scattered])
+    assert has_settled(scattered)
+    rising = [batch(1000, 1.0 / speed) for speed in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)]
+    assert not has_settled(rising)
 
 
 @pytest.mark.parametrize(
     ("use", "got", "settled", "expected"),
     [
-        (busy(a=24.0, b=23.0), 7, True, []),
-        (busy(a=24.0, b=23.0), 5, True, ["source ran dry"]),
-        (busy(a=24.0, b=23.0), 7, False, ["did not settle"]),
-        (busy(a=5.0, b=4.0), 7, True, ["bound by the driver"]),
-        (busy(a=24.0, b=4.0, c=5.0), 7, True, ["bound by one hot partition"]),
-        (Use({}, 100.0, 0.25), 7, True, []),
-        (Use({"a": 24.0}, 100.0, 0.25, executors_lost=1), 7, True, ["lost an executor"]),
+        (Use({"1": 0.9, "2": 0.8}), 7, True, []),
+        (Use({"1": 0.9, "2": 0.8}), 5, True, ["source ran dry"]),
+        (Use({"1": 0.9, "2": 0.8}), 7, False, ["did not settle"]),
+        (Use({"1": 0.2, "2": 0.1}), 7, True, ["bound by the driver"]),
+        (Use({"1": 0.9, "2": 0.1, "3": 0.2}), 7, True, ["bound by one hot partition"]),
+        (Use({}), 7, True, []),
+        (Use({"1": 0.9}, lost=1), 7, True, ["lost an executor"]),
     ],
 )
 def test_a_sample_that_is_not_to_be_trusted_says_why(use: Use, got: int, settled: bool, expected: list[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.errors import BadInput
 from penstock.core.objective import Limits, Objective, Price
-from penstock.models.capacity import Capacity, linear
+from penstock.models.capacity import About, Capacity, linear
 from penstock.models.curves import Table
 from penstock.sim.derive import Given, World
 from penstock.sim.workloads import Constant, FlashCrowd, Jitter, Load, Pyramid, Shape, Sine, Square, Steps, make_load
@@ -180,3 +180,32 @@ def test_noise_multiplies_what_stands_before_it_and_depends_on_the_seed_alone() 
 
     assert noisy(1) == noisy(1) != noisy(2)
     assert np.std(noisy(1)) / np.mean(noisy(1)) == pytest.approx(0.2, rel=0.3)
+
+
+MEASURED = Capacity(Table((1, 8), (100.0, 500.0)), about=About(app="wordcount", cores=0.25))
+
+
+@pytest.mark.parametrize(
+    ("peak", "scale", "message"),
+    [
+        (1000.0, 1.0, "the model of wordcount reaches 500/s at most, the load's peak is 1000/s"),
+        (0.5, 1.0, "one worker of wordcount does 100/s, the load's peak is 0.5/s"),
+        (400.0, 0.0, "--scale 0: it must be above 0"),
+    ],
+)
+def test_a_model_of_other_events_than_the_load_is_refused(peak: float, scale: float, message: str) -> None:
+    load = make_load((Constant(peak),), 600.0, 60.0, 0)
+    with pytest.raises(BadInput, match=message):
+        World("load", Given(capacity=MEASURED, scale=scale), series=load).scenario()
+
+
+def test_a_load_is_scaled_to_the_events_of_its_model() -> None:
+    load = make_load((Constant(0.5),), 600.0, 60.0, 0)
+    assert World("load", Given(capacity=MEASURED, scale=800.0), series=load).scenario().load.peak == 400.0
+
+
+def test_a_model_of_other_workers_than_the_scenarios_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text("[worker]\ncores = 2\n")
+    load = make_load((Constant(400.0),), 600.0, 60.0, 0)
+    with pytest.raises(BadInput, match=r"the model is of workers with 0.25 cores, the scenario's have 2"):
+        World.of_series("load", load, Given(capacity=MEASURED), tmp_path / "s.toml").scenario()

@@ -1,4 +1,4 @@
-"""`penstock demo`: from a raw log to a report, on data of its own."""
+"""`penstock demo`: from a measurement and a raw log to a report, on data of its own."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
+from penstock.cli.measure import as_table as as_samples
 from penstock.cli.progress import bar, page
 from penstock.cli.replay import ALL
+from penstock.core.files import discard
 from penstock.core.units import show_duration
+from penstock.models.capacity import Capacity, write_model
+from penstock.models.fitting import fit_model
+from penstock.models.samples import read_samples
 from penstock.policies.naming import Named
 from penstock.report.compare import Outputs, compare
+from penstock.report.comparison import Comparison
 from penstock.report.page import write_page
 from penstock.report.tables import as_table
 from penstock.sim.accesslog import write_access_log
-from penstock.sim.derive import Given, World
+from penstock.sim.derive import START_S, Given, World
 from penstock.sim.series import read_series
+from penstock.sim.specs import BatchSpec, WorkerSpec
+from penstock.sim.toml import ScenarioFile
 from penstock.sim.workloads import FlashCrowd, Jitter, Load, Sine, make_load
 
 DAY_S = 86400.0
@@ -24,10 +32,13 @@ BEGIN = datetime(2024, 5, 6, tzinfo=UTC)
 POLICIES = (*ALL[:3], "threshold:down_window_s=15m,cooldown_s=5m", *ALL[3:])
 
 ABOUT = """\
-The main job, on an embedded default: generates a raw access log (four days, tens of MB, a daily
-cycle, noise and one flash crowd), turns it into a rate series with Spark, replays it through all
-policies, and writes a report. Needs nothing but Java.
+The main job, on an embedded default: measures how much word count can take on a real Spark cluster of
+1 and 2 workers (each a quarter of a core), fits a model, generates a raw access log (four days, a
+daily cycle, noise and one flash crowd), turns it into a rate series with Spark, replays it through all
+policies on workers like those measured, and writes a report. Needs nothing but Java; about 3 minutes.
 """
+PEAK_WORKERS = 8
+TRIGGER_S = 10.0
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -39,28 +50,62 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    folder = options.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    report = folder / "report.html"
+    model = _measure(folder)
+    rates = _count(folder, options.seed)
+    comparison = _replay(folder, rates, model)
+    page().print(f"4. {len(POLICIES)} policies replayed it on such workers:\n", as_table(comparison))
+    write_page(report, comparison)
+    page().print(f"\n5. the report: {report}", soft_wrap=True)
+    return 0
+
+
+def _measure(folder: Path) -> Capacity:
+    """What 1 and 2 workers can take, on a real cluster; and the model of it."""
+    from penstock.apps.catalogue import APPS
+    from penstock.live.meter import MeterPlan, measure
+
+    samples, path = folder / "samples.parquet", folder / "model.json"
+    discard(samples)
+    with bar("measuring word count", total=1.0) as progress:
+        rows = measure(APPS["wordcount"], MeterPlan(workers=(1, 2), repeat=1, quick=True), samples, progress)
+    page().print(f"1. word count, measured on a cluster of our own ({samples}):\n", as_samples(rows, TRIGGER_S))
+    fitted = fit_model(read_samples(samples))
+    write_model(fitted.model, path)
+    sustained = fitted.model.sustainable(PEAK_WORKERS, TRIGGER_S)
+    words = f"{PEAK_WORKERS} workers would sustain {sustained:,.0f} rows/s ({path})"
+    page().print(f"\n2. a model of it ({fitted.model.curve.kind}): {words}", soft_wrap=True)
+    return fitted.model
+
+
+def _count(folder: Path, seed: int) -> Path:
+    """A raw log, and its arrivals per minute."""
     from penstock.pipeline.request import TraceRequest
     from penstock.pipeline.trace import make_trace
 
-    say, folder = page(), options.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    log, rates, report = folder / "access.log", folder / "rates.parquet", folder / "report.html"
+    log, rates = folder / "access.log", folder / "rates.parquet"
     with bar("generating a log") as progress:
-        lines = write_access_log(demo_load(options.seed), log, BEGIN, options.seed)
+        lines = write_access_log(demo_load(seed), log, BEGIN, seed)
         progress(1)
-    say.print(f"1. a raw log: {lines:,} requests, {log.stat().st_size / 1e6:.0f} MB ({log})", soft_wrap=True)
     with bar("counting arrivals (Spark)", total=1.0) as progress:
         summary = make_trace(TraceRequest(log, rates), progress)
     length = show_duration(summary.intervals * summary.every_s)
-    say.print(f"2. Spark counted them per minute: {length}, peak {summary.peak_rate:.1f}/s ({rates})", soft_wrap=True)
+    size = f"{lines:,} requests, {log.stat().st_size / 1e6:.0f} MB"
+    counted = f"counted per minute by Spark: {length}, peak {summary.peak_rate:.1f}/s ({rates})"
+    page().print(f"3. a raw log of {size}, {counted}", soft_wrap=True)
+    return rates
+
+
+def _replay(folder: Path, rates: Path, model: Capacity) -> Comparison:
+    """The log's load, scaled so that its peak needs eight such workers, through every policy."""
+    series = read_series(rates)
+    scale = model.sustainable(PEAK_WORKERS, TRIGGER_S) / series.peak
+    batches = ScenarioFile(worker=WorkerSpec(start_s=START_S), batch=BatchSpec(TRIGGER_S))
+    world = World("the demo's access log", Given(capacity=model, scale=scale), batches, series)
     with bar("replaying", total=1.0) as progress:
-        scenario = World.of_series("the demo's access log", read_series(rates), Given()).scenario()
-        journals = Outputs(folder, progress)
-        comparison = compare(scenario, [Named.parse(name) for name in POLICIES], journals)
-    say.print(f"3. {len(POLICIES)} policies replayed it:\n", as_table(comparison))
-    write_page(report, comparison)
-    say.print(f"\n4. the report: {report}", soft_wrap=True)
-    return 0
+        return compare(world.scenario(), [Named.parse(name) for name in POLICIES], Outputs(folder, progress))
 
 
 def demo_load(seed: int) -> Load:

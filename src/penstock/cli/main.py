@@ -19,7 +19,7 @@ INTERRUPTED = 130
 COMMANDS = {
     "trace": "make a rate series of a raw log (a Spark job)",
     "replay": "compare policies on a rate series: cost, violations, scaling actions",
-    "measure": "measure how much an app can take, on a real Spark cluster (not validated yet)",
+    "measure": "measure how much an app can take, on a real Spark cluster",
     "apps": "list the apps that can be measured",
     "fit": "make a capacity model of measured samples",
     "advise": "say how many workers a rate needs",

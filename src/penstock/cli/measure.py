@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
+from penstock.core.units import duration_s
+
+if TYPE_CHECKING:
+    from penstock.live.kafka import KafkaSource
 
 ABOUT = """\
-Measure the maximum sustainable throughput of a streaming app with 1, 2, 3, … workers: starts a real
-Spark cluster on this machine (each worker with a part of a core), feeds the app with more than it can
-consume, waits until its speed has settled, and samples batches of several sizes. A batch takes a fixed
-time and a time for its rows; both are kept, because throughput depends on the batch.
-An interrupted measurement goes on where it stopped.
-
-NOT VALIDATED YET: the figures can be far off.
+Measure the maximum sustainable throughput (MST) of a streaming app with 1, 2, 3, … workers: starts a
+real Spark cluster on this machine (each worker with a part of a core), feeds the app with more than it
+can consume, warms it up, and samples batches of several lengths. A batch takes a fixed time and a time
+for its rows; both are kept, because throughput depends on the batch: with a trigger of T seconds,
+MST = capacity · (1 − fixed / T).
+About 90 s a sample after 1 to 2 minutes of start and warm-up. Each sample is on disk as soon as it is
+made, and an interrupted measurement goes on where it stopped. Nothing else should run meanwhile.
 """
 EXAMPLES = """\
 examples:
   penstock measure wordcount --workers 1,2,3 -o samples.parquet
   penstock measure mymodule:transform --workers 1,2 --quick -o samples.parquet
+  penstock measure wordcount --source kafka -o samples.parquet               # a broker of its own
+  penstock measure mymodule:transform --source kafka --broker host:9092 --topic clicks -o samples.parquet
   penstock fit samples.parquet -o model.json && penstock advise model.json --rate 40MB/s
+
+A user's module may have `generate(spark, rows, seed)`, which makes the input: a DataFrame with one
+column `value`, text (by default the lines of words of wordcount), and OUTPUT_MODE ("update").
 """
 
 
@@ -36,15 +45,26 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("app", metavar="APP", help="one of `penstock apps`, or module:function")
     parser.add_argument("--workers", default="1,2,3", metavar="COUNTS", help="worker counts (1,2,3)")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="samples of each count (3)")
-    parser.add_argument("--cores", type=float, default=0.25, metavar="N", help="of each worker (0.25)")
+    parser.add_argument("--cores", type=float, metavar="N", help="of each worker (0.25; 1 with --master)")
     width = parser.add_mutually_exclusive_group()
     width.add_argument("--partitions", type=int, metavar="N", help="fixed, as in a job whose state is frozen")
     width.add_argument("--partitions-per-worker", type=int, default=2, metavar="D", help="grow with the workers (2)")
-    parser.add_argument("--quick", action="store_true", help="two batch sizes, five batches each, one repetition")
+    parser.add_argument("--trigger", default="10s", metavar="T", help="that the printed MST is for (10s)")
+    parser.add_argument("--quick", action="store_true", help="two batch lengths, five batches each, one repetition")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the input (0)")
+    _add_places(parser)
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="samples, as Parquet")
     parser.add_argument("--output", choices=("table", "json"), default="table")
     parser.set_defaults(run=run)
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--source", choices=("files", "kafka"), default="files", help="where rows come from (files)")
+    parser.add_argument("--broker", metavar="HOST:PORT", help="an existing Kafka broker, instead of one of our own")
+    parser.add_argument("--topic", metavar="NAME", help="of that broker, read as it is, from its beginning")
+    parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="kafka.security.… and such")
+    parser.add_argument("--master", metavar="URL", help="an existing cluster: spark://host:7077 (yarn, k8s: untested)")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="for input and checkpoints; all workers must see it")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,30 +72,60 @@ def run(options: argparse.Namespace) -> int:
     from penstock.apps.catalogue import APPS
     from penstock.live.meter import MeterPlan, measure
 
-    print("penstock: the meter is not validated yet: its figures can be far off (see the changelog)", file=sys.stderr)
     writable(options.out)
+    trigger_s = duration_s(options.trigger)
     app = find_app(options.app, APPS)
+    kafka = _kafka(options)
     plan = MeterPlan(
         workers=_counts(options.workers),
         repeat=1 if options.quick else options.repeat,
-        cores=options.cores,
-        partitions=options.partitions,
+        cores=options.cores or (1.0 if options.master else 0.25),
+        partitions=kafka.partitions() if kafka and kafka.topic else options.partitions,
         partitions_per_worker=options.partitions_per_worker,
         quick=options.quick,
         seed=options.seed,
+        master=options.master,
+        source=options.source,
+        kafka=kafka,
+        folder=options.folder,
     )
     with bar(f"measuring {app.name}", total=1.0) as progress:
-        rows = measure(app, plan, options.out, lambda share, _: progress(share))
-    if options.output == "json":
-        print(json.dumps(rows, indent=1))
-        return 0
-    table = Table("workers", "rows/s", "MB/s", "fixed s", "flags", box=None, pad_edge=False, header_style="bold")
+        rows = measure(app, plan, options.out, progress)
+    print(json.dumps(rows, indent=1)) if options.output == "json" else page().print(as_table(rows, trigger_s))
+    return 0
+
+
+def as_table(rows: list[dict[str, Any]], trigger_s: float) -> Table:
+    """One line a sample. The MST is what a trigger of so many seconds sustains."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("workers", justify="right")
+    for heading in ("capacity rows/s", "MB/s", "fixed s", f"MST rows/s at {trigger_s:g} s", "MB/s"):
+        table.add_column(heading, justify="right")
+    table.add_column("flags")
     for row in rows:
         rate, size = row["rows_per_s"], row["bytes_per_row"]
-        cells = (str(row["workers"]), f"{rate:,.0f}", f"{rate * size / 1e6:.2f}", f"{row['fixed_s']:.2f}", row["flags"])
-        table.add_row(*cells)
-    page().print(table)
-    return 0
+        mst = rate * max(0.0, 1 - row["fixed_s"] / trigger_s)
+        numbers = (f"{rate:,.0f}", f"{rate * size / 1e6:.2f}", f"{row['fixed_s']:.2f}")
+        table.add_row(str(row["workers"]), *numbers, f"{mst:,.0f}", f"{mst * size / 1e6:.2f}", row["flags"])
+    return table
+
+
+def _kafka(options: argparse.Namespace) -> KafkaSource | None:
+    from penstock.live.kafka import KafkaSource
+
+    for name in ("broker", "topic", "option"):
+        if getattr(options, name) and options.source != "kafka":
+            raise BadInput(f"--{name} is for --source kafka")
+    if options.broker is None:
+        if options.topic or options.option:
+            raise BadInput("--topic and --option are for a broker of your own: give --broker host:port")
+        return None
+    if options.topic and options.partitions:
+        raise BadInput(f"--partitions: the topic {options.topic} has as many as it has")
+    wrong = [each for each in options.option if "=" not in each]
+    if wrong:
+        raise BadInput(f"--option {wrong[0]}: write KEY=VALUE")
+    return KafkaSource(options.broker, options.topic or "", dict(each.split("=", 1) for each in options.option))
 
 
 def _counts(text: str) -> tuple[int, ...]:

@@ -60,6 +60,7 @@ def _add_world(parser: argparse.ArgumentParser) -> None:
     capacity = world.add_mutually_exclusive_group()
     capacity.add_argument("--capacity-per-worker", metavar="RATE", help="what one worker does: 50/s")
     capacity.add_argument("--model", type=Path, metavar="FILE", help="a capacity model (JSON)")
+    world.add_argument("--scale", type=float, default=1.0, metavar="N", help="multiply the load: 20 rows a request (1)")
     world.add_argument("--start", metavar="TIME", help="from asking for a worker until it serves: 90s")
     world.add_argument("--min", type=int, metavar="N", help="fewest workers (1)")
     world.add_argument("--max", type=int, metavar="N", help="most workers (twice what the peak needs)")
@@ -127,6 +128,7 @@ def _given(options: argparse.Namespace) -> Given:
         objective=Objective.parse(options.objective) if options.objective else None,
         price=price,
         seed=options.seed,
+        scale=options.scale,
     )
 
 

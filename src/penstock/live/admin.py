@@ -54,6 +54,10 @@ class Admin:
         with self._told():
             self._client.createTopics(self._jvm.java.util.List.of(topic)).all().get()
 
+    def delete_topic(self, name: str) -> None:
+        with self._told():
+            self._client.deleteTopics(self._jvm.java.util.List.of(name)).all().get()
+
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
         try:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from penstock.core.errors import BadInput, WorldFailed
-from penstock.live.admin import kafka_admin
+from penstock.live.admin import Admin, kafka_admin
 from penstock.live.daemon import HOST, SPARK_HOME, java_executable, last_words, wait_until
 from penstock.live.holding import Holding, hold
 from penstock.live.jars import ASSETS, KafkaJars, kafka_jars
@@ -70,8 +70,12 @@ class KafkaSource:
 
     def partitions(self) -> int:
         """How many partitions the topic has. Asked first: a query would wait minutes for a dead broker."""
-        with kafka_admin(self.address, self._connection("kafka.")) as admin:
+        with self.admin() as admin:
             return admin.partitions(self.topic)
+
+    def admin(self) -> contextlib.AbstractContextManager[Admin]:
+        """Its broker's administrator, with the same options."""
+        return kafka_admin(self.address, self._connection("kafka."))
 
     def _connection(self, prefix: str) -> dict[str, str]:
         kafka = {name: value for name, value in self.options.items() if name.startswith("kafka.")}

@@ -1,39 +1,52 @@
-"""Measures how much an app can take (paper 1 §3.2): preload, warm up, settle, sample, on a real cluster."""
+"""Measures how much an app can take (paper 1 §3.2): preload, warm up, settle, sample, on a real cluster.
+
+All executors are started and warmed once, the largest count is measured first, and executors are ended one by one:
+those that stay are warm. Starting afresh for each count would measure how far the JIT has come.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.apps.app import App
-from penstock.core.errors import BadInput
-from penstock.live.batches import BatchTime, Use, flags, has_converged, split
+from penstock.core.errors import BadInput, WorldFailed
+from penstock.live.batches import BatchTime, Split, has_settled, split
 from penstock.live.cluster import Cluster, ClusterSpec
-from penstock.live.feed import FileFeed
-from penstock.models.samples import read_rows, write_samples
+from penstock.live.executors import kill, task_seconds, wait_for
+from penstock.live.feed import Feed, FileFeed, Helping, KafkaFeed, TopicFeed
+from penstock.live.jars import kafka_jars
+from penstock.live.kafka import Broker, KafkaSource
+from penstock.live.sampler import ALIVE_S, LOOK_S, Bench, Sample, Sampling, sample
+from penstock.live.setup import describe
+from penstock.models.samples import differences, read_rows, write_samples
 from penstock.pipeline.session import session
 
-SETTLE_S = 90.0
-WARM_S = 15.0
-LOOK_S = 0.1
-# Seconds of work in a batch of each size; short ones show the fixed time, long ones the capacity.
-SIZES_S = (1.0, 2.0, 4.0)
-QUICK_SIZES_S = (1.0, 3.0)
+LIFTED_CORES = 1.0  # a JVM that starts on a quarter of a core takes a minute, and still compiles after 150 s
+# CPU that an executor needs until its code is compiled: batches of word count went from 1.7 to 0.7 s within 20 s,
+# and to 0.6 s within 30.
+WARM_CPU_S = 30.0
+QUICK_WARM_CPU_S = 15.0
+WARM_ROWS = 10_000
+LONG_S = 2.0
+WARM_BATCHES = 10  # of a query: a topic must be filled with all of them
+COOL_S = 3.0
+EXECUTORS_S = 120.0
+HELPED_BY_REPEATING = {"source ran dry", "lost an executor", "did not settle"}
 
 
 @dataclass(frozen=True, slots=True)
 class MeterPlan:
-    """What to measure."""
+    """What to measure, and where."""
 
     workers: tuple[int, ...] = (1, 2, 3)
     repeat: int = 3
@@ -43,20 +56,36 @@ class MeterPlan:
     partitions_per_worker: int = 2
     quick: bool = False
     seed: int = 0
+    master: str | None = None
+    """An existing cluster; its executors get whole cores and are warmed longer, for nobody lifts their quota."""
+    source: str = "files"
+    kafka: KafkaSource | None = None
+    """A broker of the user's own; with a topic's name, that topic is read as it is."""
+    folder: Path | None = None
+    """Where input and checkpoints lie: all workers must see it."""
 
     def __post_init__(self) -> None:
         if not self.workers or min(self.workers) < 1:
             raise BadInput("--workers takes counts from 1 on, as in 1,2,3")
         if self.repeat < 1:
             raise BadInput(f"--repeat {self.repeat}: at least 1 is needed")
+        if self.master and self.master.startswith("local"):
+            raise BadInput(
+                f"--master {self.master}: it has no executors to count; leave it out for a cluster of our own"
+            )
+        if self.master and not self.folder and not _is_here(self.master):
+            raise BadInput(
+                f"--master {self.master}: give --folder a path that all its workers see (input, checkpoints)"
+            )
 
     def partitions_for(self, workers: int) -> int:
         """Fixed, or so many for each worker (paper 1, eq 1)."""
         return self.partitions or workers * self.partitions_per_worker
 
     @property
-    def batches(self) -> int:
-        return 5 if self.quick else 7
+    def slots(self) -> int:
+        """Tasks at once on an executor."""
+        return max(1, -(-int(self.cores * 1000) // 1000))
 
 
 Told = Callable[[float, str], None]
@@ -65,163 +94,219 @@ Told = Callable[[float, str], None]
 def measure(app: App, plan: MeterPlan, output: Path, told: Told) -> list[dict[str, Any]]:
     """Measure what is missing in `output`; every sample is on disk as soon as it is made."""
     rows = read_rows(output) if output.exists() else []
-    todo = [(m, r) for m in plan.workers for r in range(plan.repeat) if not _done(rows, app, plan, (m, r))]
-    folder = Path(tempfile.mkdtemp(prefix="penstock-measure-"))
-    try:
-        feed = None
-        for workers in dict.fromkeys(m for m, _ in todo):
-            repeats = [r for m, r in todo if m == workers]
-            spec = ClusterSpec(workers, plan.cores, plan.memory_mb)
-            with Cluster.start(spec) as cluster, _session(cluster, plan, workers) as spark:
-                feed = feed or FileFeed.fill(spark, app, folder, plan.seed)
-                bench = _Bench(app, plan, cluster, (spark, feed))
-                for repeat in repeats:
-                    told(len(rows) / (len(rows) + len(todo)), f"{workers} workers, {repeat + 1} of {plan.repeat}")
-                    rows.append(bench.sample(workers, repeat))
-                    write_samples(rows, output)
+    setup = describe(app, _settings(plan), plan.master is None)
+    _need_same(rows, app, plan, setup)
+    done = {(row["workers"], row["repeat"]) for row in rows}
+    todo = [(m, r) for m in sorted(plan.workers, reverse=True) for r in range(plan.repeat) if (m, r) not in done]
+    if not todo:
         return rows
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    pace = _Pace(told, _expected_s(plan, todo))
+    with _world(app, plan, todo[0][0], pace) as world:
+        world.warm()
+        for workers, repeat in todo:
+            world.shrink(workers)
+            pace.doing = f"{workers} workers, {repeat + 1} of {plan.repeat}"
+            rows.append(world.sampled(workers) | {"app": app.name, "repeat": repeat, "setup": setup})
+            write_samples(sorted(rows, key=lambda row: (row["workers"], row["repeat"])), output)
+    return read_rows(output)
 
 
-def _done(rows: list[dict[str, Any]], app: App, plan: MeterPlan, cell: tuple[int, int]) -> bool:
-    for row in rows:
-        if row["app"] != app.name or row["cores"] != plan.cores:
-            raise BadInput(f"the output has samples of {row['app']} on {row['cores']} cores: choose another file")
-    return any((row["workers"], row["repeat"]) == cell for row in rows)
+@dataclass(slots=True)
+class _Pace:
+    """Tells how far it has come, by the time that it should take."""
+
+    told: Told
+    total_s: float
+    doing: str = "starting"
+    begun: float = field(default_factory=time.monotonic)
+
+    def tell(self) -> None:
+        self.told(min(0.99, (time.monotonic() - self.begun) / self.total_s), self.doing)
+
+
+@dataclass(slots=True)
+class _World:
+    """A cluster, its session and a source, on which counts of workers are measured."""
+
+    plan: MeterPlan
+    bench: Bench
+    cluster: Cluster | None
+    pace: _Pace
+    guess: Split = field(default_factory=lambda: Split(1.0, 10_000.0))
+    """Of one worker."""
+
+    def warm(self) -> None:
+        """Let executors compile what they run: on whole cores where their quota is ours to lift."""
+        workers = len(task_seconds(self.bench.spark))
+        lifted = min(LIFTED_CORES, (os.cpu_count() or 1) / workers) if self.cluster else 1.0
+        self.pace.doing = f"warming {workers} workers"
+        self._limit(LIFTED_CORES)
+        begun = time.monotonic()
+        rows = self._rows_of_long_batches(workers)
+        warm_s = (QUICK_WARM_CPU_S if self.plan.quick else WARM_CPU_S) / lifted
+        self._run_for(warm_s - (time.monotonic() - begun), rows, workers)
+        self._limit(self.plan.cores)
+        slowed = min(1.0, self.plan.cores / lifted) if self.cluster and self.cluster.is_limited else 1.0
+        self.guess = self._pilot(round(rows * slowed), workers)
+
+    def _rows_of_long_batches(self, workers: int) -> int:
+        """Grow batches until their rows take longer than their fixed time: short ones leave inner loops uncompiled."""
+        rows = WARM_ROWS * workers
+        for _ in range(5):
+            batches = self.bench.run(self._helping(rows, workers), lambda seen: len(seen) >= 3, WARM_CPU_S)
+            seconds = batches[-1].seconds if batches else LONG_S
+            if seconds >= LONG_S:
+                break
+            rows = round(rows * min(8.0, max(4.0, LONG_S / seconds)))
+        return rows
+
+    def _run_for(self, seconds: float, rows: int, workers: int) -> None:
+        """Run for so long, and half as long again while the speed has not settled."""
+        begun, is_steady = time.monotonic(), False
+
+        def is_enough(batches: list[BatchTime]) -> bool:
+            nonlocal is_steady
+            is_steady = has_settled(batches)
+            spent_s = time.monotonic() - begun
+            return spent_s > seconds and (is_steady or spent_s > 1.5 * seconds)
+
+        while (spent_s := time.monotonic() - begun) < seconds or (spent_s < 1.5 * seconds and not is_steady):
+            self.bench.run(self._helping(rows, workers), is_enough, WARM_CPU_S)
+
+    def _pilot(self, rows: int, workers: int) -> Split:
+        """A rough idea of one worker, from a few batches of two sizes on the quota that is measured."""
+        self.pace.doing = "first look"
+        helpings = [self._helping(size, workers) for size in (rows // 2, 3 * rows // 2)]
+        sizes = [self.bench.run(helping, lambda seen: len(seen) >= 3, 60.0) for helping in helpings]
+        if not all(sizes):
+            raise WorldFailed(f"no batch of {rows:,} rows ended within 60 s: is the machine busy with something else?")
+        found = split([batches[1:] or batches for batches in sizes])
+        return Split(found.fixed_s, found.rows_per_s / workers)
+
+    def _helping(self, rows: int, workers: int) -> Helping:
+        return Helping(rows, WARM_BATCHES, self.plan.partitions_for(workers))
+
+    def shrink(self, workers: int) -> None:
+        """End executors until so many are left, the youngest first."""
+        there = sorted(task_seconds(self.bench.spark), key=int)
+        kill(self.bench.spark, there[workers:])
+        wait_for(self.bench.spark, workers, EXECUTORS_S)
+
+    def sampled(self, workers: int) -> dict[str, Any]:
+        """A sample as it goes to disk; one that went wrong in a way that may pass is taken once more."""
+        taken = self._sample(workers)
+        if HELPED_BY_REPEATING & set(taken.flags) and not self.plan.quick:
+            self.shrink(workers)
+            rows = round(LONG_S * self.guess.rows_per_s * workers)
+            self._run_for(WARM_CPU_S / 3, rows, workers)  # an executor that was lost has come back cold
+            taken = self._sample(workers)
+        self.guess = Split(taken.split.fixed_s, taken.split.rows_per_s / workers)
+        return {
+            "source": self.bench.feed.kind,
+            "workers": workers,
+            "rows_per_s": taken.split.rows_per_s,
+            "fixed_s": taken.split.fixed_s,
+            "bytes_per_row": self.bench.feed.bytes_per_row,
+            "cores": self.plan.cores,
+            "partitions": self.plan.partitions,
+            "partitions_per_worker": None if self.plan.partitions else float(self.plan.partitions_per_worker),
+            "flags": ", ".join(taken.flags),
+        }
+
+    def _sample(self, workers: int) -> Sample:
+        sampling = Sampling.quick() if self.plan.quick else Sampling()
+        guess = Split(self.guess.fixed_s, self.guess.rows_per_s * workers)
+        found = sample(self.bench, sampling, self.plan.partitions_for(workers), guess)
+        if not self.plan.quick:
+            time.sleep(COOL_S)
+        return found
+
+    def _limit(self, cores: float) -> None:
+        if self.cluster:
+            self.cluster.set_cores(cores)
 
 
 @contextlib.contextmanager
-def _session(cluster: Cluster, plan: MeterPlan, workers: int) -> Iterator[SparkSession]:
-    partitions = plan.partitions_for(workers)
-    settings = cluster.settings | {
-        "spark.cores.max": str(workers),
-        "spark.executor.cores": "1",
-        "spark.sql.shuffle.partitions": str(partitions),
-        "spark.sql.files.minPartitionNum": str(partitions),
+def _world(app: App, plan: MeterPlan, workers: int, pace: _Pace) -> Iterator[_World]:
+    folder = Path(tempfile.mkdtemp(prefix="penstock-measure-", dir=plan.folder))
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        broker = stack.enter_context(Broker.start()) if plan.source == "kafka" and plan.kafka is None else None
+        cluster = None
+        if plan.master is None:
+            # Whole cores until executors are warm; the quota comes after.
+            cluster = stack.enter_context(Cluster.start(ClusterSpec(workers, plan.cores, plan.memory_mb)))
+            cluster.set_cores(LIFTED_CORES)
+        settings = _settings(plan) | (cluster.settings if cluster else {}) | {
+            "spark.cores.max": str(workers * plan.slots),
+            "spark.executor.instances": str(workers),
+        }  # fmt: skip
+        master = cluster.url if cluster else plan.master
+        spark = stack.enter_context(session(master, "penstock measure", settings))
+        wait_for(spark, workers, EXECUTORS_S)
+        feed = _feed(spark, app, plan, (broker, folder))
+        stack.callback(feed.close)
+        beat = _heart(pace, cluster, feed)
+        yield _World(plan, Bench(spark, app, feed, folder, beat), cluster, pace)
+
+
+def _heart(pace: _Pace, cluster: Cluster | None, feed: Feed) -> Callable[[], None]:
+    """What happens at every look: progress is told, and now and then it is asked whether all still live."""
+    looks = 0
+
+    def beat() -> None:
+        nonlocal looks
+        looks += 1
+        pace.tell()
+        if looks % round(ALIVE_S / LOOK_S) == 0:
+            feed.need_alive()
+            if cluster:
+                cluster.need_alive()
+
+    return beat
+
+
+def _feed(spark: SparkSession, app: App, plan: MeterPlan, at: tuple[Broker | None, Path]) -> Feed:
+    broker, folder = at
+    if plan.source == "files":
+        return FileFeed(spark, app, folder, plan.seed)
+    if plan.kafka and plan.kafka.topic:
+        return TopicFeed(spark, plan.kafka)
+    source = plan.kafka or (broker.source("") if broker else None)
+    assert source is not None
+    return KafkaFeed(spark, app, (broker, source), (folder, plan.seed))
+
+
+def _settings(plan: MeterPlan) -> dict[str, str]:
+    settings = {
+        "spark.executor.cores": str(plan.slots),
+        "spark.executor.memory": f"{plan.memory_mb}m",
         "spark.sql.adaptive.enabled": "false",
+        "spark.dynamicAllocation.enabled": "false",
         "spark.driver.memory": "1g",
     }
-    cluster.set_cores(1.0)  # a JVM that starts on a quarter of a core takes a minute
-    with session(cluster.url, "penstock measure", settings) as spark:
-        _wait_for(lambda: _executors(spark) >= workers, 60.0)
-        yield spark
+    return settings | ({"spark.jars": kafka_jars().spark_jars} if plan.source == "kafka" else {})
 
 
-def _executors(spark: SparkSession) -> int:
-    return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
+def _need_same(rows: list[dict[str, Any]], app: App, plan: MeterPlan, setup: str) -> None:
+    """A file of samples is gone on with only if what it has is of the same kind."""
+    wanted = {"app": app.name, "source": plan.source, "cores": plan.cores, "partitions": plan.partitions}
+    for row in rows:
+        for key, value in wanted.items():
+            if row[key] != value:
+                raise BadInput(f"the output has samples of {key} {row[key]}, not {value}: choose another file")
+        if row["setup"] != setup:
+            where = "; ".join(differences(row["setup"], setup))
+            raise BadInput(f"the output has samples of another set-up ({where}): choose another file")
 
 
-def _wait_for(ready: Callable[[], bool], patience_s: float) -> bool:
-    deadline = time.monotonic() + patience_s
-    while not ready():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(LOOK_S)
-    return True
+def _expected_s(plan: MeterPlan, todo: list[tuple[int, int]]) -> float:
+    sampling = Sampling.quick() if plan.quick else Sampling()
+    each_s = sum(max(sampling.sample_s, (sampling.batches + 1) * length) + 2 for length in sampling.lengths_s)
+    warm_s = 1.2 * WARM_CPU_S * max(1.0, todo[0][0] / (os.cpu_count() or 1))
+    preload_s = 20.0 * len({m for m, _ in todo}) if plan.source == "kafka" else 0.0
+    return 25.0 + warm_s + preload_s + (each_s + COOL_S) * len(todo)
 
 
-class _Bench:
-    """One app on one cluster of one size."""
-
-    def __init__(self, app: App, plan: MeterPlan, cluster: Cluster, at: tuple[SparkSession, FileFeed]) -> None:
-        self._app, self._plan, self._cluster = app, plan, cluster
-        self._spark, self._feed = at
-        self._queries = 0
-        self._rate = self._warmed()
-
-    def _warmed(self) -> float:
-        """Rows per second after code generation and JIT, on the quota that will be measured."""
-        self._cluster.set_cores(1.0)
-        with self._query(10_000, 400) as query:
-            _wait_for(lambda: _is_over(query, 400), WARM_S)
-        self._cluster.set_cores(self._plan.cores)
-        with self._query(40_000, 8) as query:
-            _wait_for(lambda: _is_over(query, 4), SETTLE_S)
-            settled = _batches(query)[1:] or _batches(query)
-        return max((batch.rate for batch in settled), default=10_000.0)
-
-    def sample(self, workers: int, repeat: int) -> dict[str, Any]:
-        """Batches of each size, and the fixed time and capacity behind them."""
-        sizes = QUICK_SIZES_S if self._plan.quick else SIZES_S
-        executors, cpu, begun = _executors(self._spark), self._cluster.cpu_seconds(), time.monotonic()
-        taken = [self._sized(round(self._rate * seconds)) for seconds in sizes]
-        wall_s = time.monotonic() - begun
-        used = {name: now - cpu.get(name, 0.0) for name, now in self._cluster.cpu_seconds().items()}
-        use = Use(used, wall_s, self._plan.cores, max(0, executors - _executors(self._spark)))
-        found = split([batches for batches, _ in taken])
-        fewest = min(len(batches) for batches, _ in taken)
-        wrong = flags(use, self._plan.batches, fewest, all(settled for _, settled in taken))
-        return {
-            "app": self._app.name,
-            "source": "files",
-            "workers": workers,
-            "repeat": repeat,
-            "rows_per_s": found.rows_per_s,
-            "fixed_s": found.fixed_s,
-            "bytes_per_row": self._feed.bytes_per_row,
-            "cores": self._plan.cores,
-            "partitions": self._plan.partitions,
-            "partitions_per_worker": None if self._plan.partitions else float(self._plan.partitions_per_worker),
-            "flags": ", ".join(wrong),
-        }
-
-    def _sized(self, rows: int) -> tuple[list[BatchTime], bool]:
-        """Batches of one size, the first of them thrown away; and whether their speed had settled."""
-        wanted = self._plan.batches
-        ample = 3 * wanted + 2
-        with self._query(rows, ample) as query:
-            _wait_for(lambda: self._enough(query, wanted) or _is_over(query, ample), SETTLE_S)
-            batches = _batches(query)[1:]
-        settled = self._plan.quick or has_converged([batch.rate for batch in batches], within=0.15)
-        return batches[-wanted:], settled
-
-    def _enough(self, query: StreamingQuery, wanted: int) -> bool:
-        rates = [batch.rate for batch in _batches(query)[1:]]
-        return len(rates) >= wanted and (self._plan.quick or has_converged(rates) or len(rates) >= 2 * wanted)
-
-    @contextlib.contextmanager
-    def _query(self, rows: int, batches: int) -> Iterator[StreamingQuery]:
-        self._queries += 1
-        name = f"run-{self._queries}-{self._cluster.url.rpartition(':')[2]}"
-        query = self._started(name, rows, batches)
-        try:
-            yield query
-            _raise_if_failed(query, self._app)
-        finally:
-            with contextlib.suppress(PySparkException):
-                query.stop()
-            shutil.rmtree(self._feed.folder / name, ignore_errors=True)
-            shutil.rmtree(self._feed.folder / f"{name}-checkpoint", ignore_errors=True)
-
-    def _started(self, name: str, rows: int, batches: int) -> StreamingQuery:
-        stream = self._feed.stream(self._spark, name, batches, rows)
-        try:
-            result = self._app.transform(stream)
-        except PySparkException as error:
-            raise BadInput(f"app {self._app.name} failed: {str(error).splitlines()[0]}") from None
-        if not getattr(result, "isStreaming", False):
-            raise BadInput(f"app {self._app.name} is not streaming: return a DataFrame made of the one it was given")
-        writer = result.writeStream.format("noop").outputMode(self._app.output_mode)
-        checkpoint = str(self._feed.folder / f"{name}-checkpoint")
-        try:
-            return writer.option("checkpointLocation", checkpoint).trigger(processingTime="0 seconds").start()
-        except PySparkException as error:
-            raise BadInput(f"app {self._app.name} cannot be started: {str(error).splitlines()[0]}") from None
-
-
-def _batches(query: StreamingQuery) -> list[BatchTime]:
-    return [BatchTime.of(progress) for progress in query.recentProgress if progress["numInputRows"]]
-
-
-def _is_over(query: StreamingQuery, batches: int) -> bool:
-    """The query ended, or has read all there was."""
-    return not query.isActive or len(_batches(query)) >= batches
-
-
-def _raise_if_failed(query: StreamingQuery, app: App) -> None:
-    failure = query.exception()
-    if failure is not None:
-        lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
-        cause = next((line for line in reversed(lines) if "Caused by" in line or "Error" in line), lines[0])
-        raise BadInput(f"app {app.name} failed in Spark: {cause[:300]}")
+def _is_here(master: str) -> bool:
+    return master.startswith(("spark://127.0.0.1:", "spark://localhost:"))

@@ -49,7 +49,8 @@ def fit_model(measured: Measured, train: Sequence[int] | None = None, seed: int 
     fits = tuple(_fit(kind, training, test) for kind in CURVES.values() if kind is not Table)
     best = min(fits, key=lambda fit: fit.validation if fit.validation is not None else fit.training)
     kind = CURVES[best.curve.kind]
-    model = Capacity(best.curve, fixed_of(measured), measured.about, resampled(kind, training, seed))
+    fixed = fixed_of(training.workers, measured.fixed_s[np.isin(samples.workers, counts)])
+    model = Capacity(best.curve, fixed, measured.about, resampled(kind, training, seed))
     return Fitted(model, fits, _next(training, most))
 
 
@@ -75,9 +76,8 @@ def _left_out(kind: type[Fittable], samples: Samples) -> float | None:
     return float(np.mean(errors))
 
 
-def fixed_of(measured: Measured) -> Fixed:
+def fixed_of(workers: Floats, fixed_s: Floats) -> Fixed:
     """The fixed time as a base and a part for each worker, neither negative."""
-    workers, fixed_s = measured.samples.workers, measured.fixed_s
     slope, base = np.polyfit(workers, fixed_s, 1)
     if slope <= 0 or base < 0:
         return Fixed(float(np.mean(fixed_s)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ SCHEMA = pa.schema(
         ("partitions", pa.int64()),
         ("partitions_per_worker", pa.float64()),
         ("flags", pa.string()),  # why a sample is not to be trusted; empty when it is
+        ("setup", pa.string()),  # the app, Spark and the machine, as JSON
     ]
 )
 
@@ -60,6 +63,10 @@ def read_samples(path: Path) -> Measured:
         if len(values) > 1:
             shown = ", ".join(sorted(map(str, values)))
             raise BadInput(f"{path} mixes samples of different {key} ({shown}): they do not make one model")
+    for row in good:
+        if row["setup"] != good[0]["setup"]:
+            where = "; ".join(differences(good[0]["setup"], row["setup"]))
+            raise BadInput(f"{path} mixes samples of different set-ups ({where}): they do not make one model")
     first = good[0]
     workers = np.array([row["workers"] for row in good], dtype=np.float64)
     about = About(
@@ -91,3 +98,17 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not rows:
         raise BadInput(f"{path} is empty: measure at least two worker counts")
     return rows
+
+
+def differences(one: str, other: str) -> list[str]:
+    """Where two set-ups part, as `machine.cpus: 2, 8`."""
+    left, right = _flat(json.loads(one)), _flat(json.loads(other))
+    keys = sorted(left.keys() | right.keys())
+    return [f"{key}: {left.get(key)}, {right.get(key)}" for key in keys if left.get(key) != right.get(key)]
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, each in value.items():
+        flat |= _flat(each, f"{prefix}{key}.") if isinstance(each, dict) else {prefix + key: each}
+    return flat

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from penstock.core.errors import BadInput
 from penstock.core.job import CapacityModel
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.units import show_duration
-from penstock.models.capacity import linear
+from penstock.models.capacity import Capacity, linear
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
 from penstock.sim.toml import ScenarioFile, read_scenario
@@ -20,6 +21,8 @@ from penstock.sim.workloads import Load, make_load, shaped
 PEAK_WORKERS = 32
 # A virtual machine with a JVM on it; an executor on a machine that is up takes 10 to 20 s.
 START_S = 90.0
+WORKERS_MOST = 4096
+_SAME = "are both of the same events? --scale multiplies the load"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,12 @@ class Given:
     objective: Objective | None = None
     price: Price | None = None
     seed: int | None = None
+    scale: float = 1.0
+    """The load is multiplied by this: requests become rows, or this year's load next year's."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale < math.inf:
+            raise BadInput(f"--scale {self.scale:g}: it must be above 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,8 @@ class World:
         assumed: dict[str, str] = {}
         worker = _worker(given, self.file, assumed)
         capacity = given.capacity or file.capacity or _capacity(load, file.dataflow, worker, assumed)
+        if isinstance(capacity, Capacity):
+            _need_fit(capacity, load.peak, worker)
         return Scenario(
             name=self.name,
             load=load,
@@ -89,8 +100,10 @@ class World:
 
     def _load(self, file: ScenarioFile, seed: int) -> Load:
         if self.series is not None:
-            return shaped(self.series, file.workload, seed)
-        return make_load(file.workload, file.duration_s or 0.0, file.tick_s, seed)
+            load = shaped(self.series, file.workload, seed)
+        else:
+            load = make_load(file.workload, file.duration_s or 0.0, file.tick_s, seed)
+        return replace(load, arrivals=load.arrivals * self.given.scale) if self.given.scale != 1.0 else load
 
 
 def _worker(given: Given, file: ScenarioFile | None, assumed: dict[str, str]) -> WorkerSpec:
@@ -110,6 +123,22 @@ def _capacity(load: Load, flow: Dataflow | None, worker: WorkerSpec, assumed: di
     return linear(per_worker)
 
 
+def _need_fit(model: Capacity, peak: float, worker: WorkerSpec) -> None:
+    """A model measured on another kind of worker, or on other events than the trace counts, answers nothing."""
+    about = model.about
+    if about.cores is not None and worker.cores not in (WorkerSpec().cores, about.cores):
+        raise BadInput(f"the model is of workers with {about.cores:g} cores, the scenario's have {worker.cores:g}")
+    if about.app is None or peak == 0:
+        return
+    one, most = model.capacity(1), model.capacity(WORKERS_MOST)
+    if peak > most:
+        raise BadInput(
+            f"the model of {about.app} reaches {most:.4g}/s at most, the load's peak is {peak:.4g}/s: {_SAME}"
+        )
+    if peak < one / 100:
+        raise BadInput(f"one worker of {about.app} does {one:.4g}/s, the load's peak is {peak:.4g}/s: {_SAME}")
+
+
 def _limits(
     given: Given, file: ScenarioFile, needed_by: tuple[CapacityModel, float], assumed: dict[str, str]
 ) -> Limits:
@@ -122,7 +151,7 @@ def _limits(
         low = 1 if high is None else min(1, high)
         assumed["min"] = f"at least {low} worker"
     if high is None:
-        needed = next((m for m in range(1, 4096) if capacity.capacity(m) >= rate * (1 - 1e-12)), 64)
+        needed = next((m for m in range(1, WORKERS_MOST) if capacity.capacity(m) >= rate * (1 - 1e-12)), 64)
         high = max(low, 2 * needed)
         assumed["max"] = f"at most {high} workers, twice what the peak needs"
     return Limits(low, high)
