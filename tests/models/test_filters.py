@@ -165,3 +165,14 @@ def test_noise_alone_teaches_the_learner_nothing() -> None:
         learner.add(1.0, Sample(("a",), rows(0.5 + 0.1 * rng.standard_normal()), np.array([2.0, rng.normal()])))
     a, b = learner.coefficients()
     assert (a.tolist(), b.tolist()) == ([0.0], [0.0])
+
+
+def test_luck_in_a_dead_time_does_not_make_a_filter_that_guesses_its_noise_nervous() -> None:
+    calm = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        ekf = Kalman(STILL)
+        late = [ekf.step(tick * 0.5, ("a",), rows(0.5 + 0.1 * rng.standard_normal()), NO_INPUT) for tick in range(200)]
+        # With Q a hundredth of R the gain is 0.095, and 0.22 of the noise is left; with Q as R, 0.67.
+        calm += bool(np.std(late[50:]) < 0.4 * 0.1)
+    assert calm >= 50

@@ -6,6 +6,7 @@ for each instance and a column for each metric; the input is `u = (D, ΔD)`, the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -227,7 +228,10 @@ class Kalman:
         known = self._bootstrap.r
         self._r = measurement_noise(np.concatenate(changes)) if known is None else known
         self._p0 = np.mean(errors, axis=0) + NOISE_LEAST * np.eye(width)
-        self._q = system_noise(self._p0, self._r, self._bootstrap.least)
+        # Where R is a guess from the same few samples, P₀ exceeds it by chance: two deviations of that are no system
+        # noise. With the paper's known R that luck doubles the scaling events of some runs (docs/ekf.md).
+        chance = 2 * math.sqrt(2 / max(1, sum(map(len, series)))) if known is None else 0.0
+        self._q = system_noise(self._p0, (1 + chance) * self._r, self._bootstrap.least / (1 + chance))
         self._names, self._x = names, np.array(states)
         self._p = np.repeat(self._p0[np.newaxis], len(names), axis=0)
         self._dead.clear()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
+
+from penstock.core.errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,16 @@ def near(paper: float, ours: float, within: float) -> bool:
 
 def as_json(claims: Sequence[Claim]) -> str:
     return json.dumps([asdict(claim) for claim in claims], indent=1, ensure_ascii=False)
+
+
+def read_claims(path: Path) -> list[Claim]:
+    """Claims that an earlier run wrote as JSON."""
+    try:
+        return [Claim(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    except FileNotFoundError:
+        raise BadInput(f"no such file of claims: {path}") from None
+    except (OSError, TypeError, ValueError):
+        raise BadInput(f"{path} holds no claims: it should be what --output json printed") from None
 
 
 def as_table(claims: Sequence[Claim]) -> Group:

@@ -118,6 +118,9 @@ def _ratios(known: Known) -> Iterator[str]:
     yield "|---|--:|--:|---|"
     yield from (_row(claim) for claim in known.claims if " <= " in claim.text and "(p = " in claim.text)
     yield from (_row(known[name]) for name in ("printed-square-vm", "printed-pairs", "our-pairs"))
+    yield from (_row(known[f"{scenario}-spread"]) for scenario in SCENARIOS)
+    yield ""
+    yield f"The spread of EKF's events is luck: {known['square-spread'].why}."
 
 
 def _grid(known: Known) -> Iterator[str]:
