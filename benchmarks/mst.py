@@ -18,14 +18,12 @@ from penstock.live.meter import MeterPlan, measure
 from penstock.models.capacity import Capacity
 from penstock.models.fitting import fit_model
 from penstock.models.samples import read_rows, read_samples, write_samples
+from penstock.reproduce.mst_measured import MEASURED, TRAINED, TRIGGER_S, sustained
 
 FOLDER = Path("bench-mst")
 PAGE = Path("docs/measured.md")
-KEPT = Path("src/penstock/reproduce/measured.parquet")
 NAMES = ("wordcount", "grep", "rolling-count", "page-view", "data-clean", "unique-visitor")
 COUNTS = (1, 2, 3, 4, 5)
-TRAINED = (1, 2, 3)
-TRIGGER_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def main() -> None:
     lines = page(costs)
     print("\n".join(lines))
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    write_samples([row for run in RUNS for row in read_rows(run.path)], KEPT)
+    write_samples([row for run in RUNS for row in read_rows(run.path)], MEASURED)
 
 
 def measured(run: Run) -> float | None:
@@ -72,7 +70,7 @@ def page(costs: list[float]) -> list[str]:
     rows = []
     for run in RUNS:
         model = fit_model(read_samples(run.path), TRAINED).model
-        truth = sustained(run.path)
+        truth = truth_of(run.path)
         rows += [row(run, workers, truth, model) for workers in COUNTS]
         errors.append((run, np.array([abs(mst(model, m) / truth[m] - 1) for m in COUNTS])))
     return [*HEAD, *rows, "", *summary(errors), *agreement(), *cost(costs)]
@@ -82,9 +80,9 @@ def mst(model: Capacity, workers: int) -> float:
     return model.sustainable(workers, TRIGGER_S)
 
 
-def sustained(path: Path) -> dict[int, float]:
+def truth_of(path: Path) -> dict[int, float]:
     """What was measured, as the MST of a trigger of ten seconds."""
-    return {row["workers"]: row["rows_per_s"] * (1 - row["fixed_s"] / TRIGGER_S) for row in read_rows(path)}
+    return {row["workers"]: sustained(row) for row in read_rows(path)}
 
 
 def row(run: Run, workers: int, truth: dict[int, float], model: Capacity) -> str:
@@ -122,7 +120,7 @@ def summary(errors: list[tuple[Run, np.ndarray[Any, Any]]]) -> list[str]:
 
 
 def agreement() -> list[str]:
-    first, again = sustained(RUNS[0].path)[2], sustained(AGAIN.path)[2]
+    first, again = truth_of(RUNS[0].path)[2], truth_of(AGAIN.path)[2]
     text = (
         f"Two measurements of word count with 2 workers, in two runs of their own: {first:,.0f} and {again:,.0f} rows/s"
     )

@@ -54,7 +54,11 @@ def write_samples(rows: list[dict[str, Any]], path: Path) -> None:
 
 def read_samples(path: Path) -> Measured:
     """The samples of a file; different applications or workers in one file do not make one model."""
-    rows = read_rows(path)
+    return samples_of(read_rows(path), path)
+
+
+def samples_of(rows: list[dict[str, Any]], path: Path) -> Measured:
+    """The samples of some rows of a file."""
     good = [row for row in rows if not row["flags"]]
     if not good:
         raise BadInput(f"{path} has no sample that can be trusted: {len(rows)} are flagged ({rows[0]['flags']})")

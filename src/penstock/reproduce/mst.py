@@ -17,6 +17,7 @@ from penstock.models.curves import Curve, Floats, InverseTime, Quadratic, Table
 from penstock.models.training import Samples, best_subset, validation_points
 from penstock.policies.mst import least_over
 from penstock.reproduce.claims import Claim, near
+from penstock.reproduce.mst_measured import claims as measured_claims
 from penstock.sim.scenario import Scenario
 from penstock.sim.workloads import FlashCrowd, Jitter, Load, Sine, make_load
 
@@ -73,7 +74,7 @@ def claims(series: Load | None) -> list[Claim]:
     """All claims; `series` is the World Cup trace, or None for a stand-in."""
     loads = [("inferred", _hourly(_window(series), EXPONENT)), ("raw", _hourly(_window(series), 1.0))] if series else []
     loads = loads or [("stand-in", _hourly(_stand_in(), 1.0))]
-    found = [*_validation(), *_subsets()]
+    found = [*_validation(), *_subsets(), *measured_claims()]
     for label, load in loads:
         for app in APPS:
             found.extend(_scheduling(app, label, load))
