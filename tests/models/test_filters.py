@@ -148,23 +148,27 @@ def test_a_run_of_one_step_teaches_nothing() -> None:
     assert learn(steps_run(0.0)[:1]) is None
 
 
-def test_the_learner_finds_b_while_it_runs_and_believes_nothing_before() -> None:
+def test_the_learner_finds_the_slope_while_it_runs_and_believes_nothing_before() -> None:
+    rng = np.random.default_rng(3)
     learner = Learner(metrics=1)
     found = []
-    for sample in steps_run(noise=0.02):
-        learner.add(1.0, sample)
-        found.append(float(learner.coefficients()[1][0]))
-    assert found[29] == 0.0  # the rate has not changed yet
-    assert found[-1] == pytest.approx(1 / 5.0, rel=0.1)
+    for second in range(600):
+        done = 3.0 if second // 30 % 2 else 1.0
+        learner.add(1.0, np.array([0.1 + done / 5.0 + 0.1 * rng.standard_normal()]), done)
+        found.append(float(learner.slope()[0]))
+    assert found[29] == 0.0  # one throughput tells no slope
+    assert found[40] == pytest.approx(1 / 5.0, rel=0.3)  # ten samples of the next do
+    assert found[-1] == pytest.approx(1 / 5.0, rel=0.05)
 
 
-def test_noise_alone_teaches_the_learner_nothing() -> None:
+def test_noise_alone_teaches_the_learner_nothing_nor_does_a_load_that_falls_with_the_rate() -> None:
     rng = np.random.default_rng(4)
-    learner = Learner(metrics=1)
+    unrelated, falling = Learner(metrics=1), Learner(metrics=1)
     for _ in range(500):
-        learner.add(1.0, Sample(("a",), rows(0.5 + 0.1 * rng.standard_normal()), np.array([2.0, rng.normal()])))
-    a, b = learner.coefficients()
-    assert (a.tolist(), b.tolist()) == ([0.0], [0.0])
+        done = float(rng.random())
+        unrelated.add(1.0, np.array([0.5 + 0.1 * rng.standard_normal()]), done)
+        falling.add(1.0, np.array([1.0 - 0.5 * done]), done)
+    assert (unrelated.slope().tolist(), falling.slope().tolist()) == ([0.0], [0.0])
 
 
 def test_luck_in_a_dead_time_does_not_make_a_filter_that_guesses_its_noise_nervous() -> None:

@@ -11,10 +11,8 @@ import numpy as np
 
 from penstock.models.filters import Floats, measurement_noise
 
-# Half an hour of many jobs shows a few changes of the rate; a restart replays as much.
+# An hour of many jobs shows the rate at several heights; a restart replays as much.
 HORIZON_S = 3600.0
-# A meter that is full does not follow its input any more.
-FULL = 0.95
 # A coefficient counts when it is three times its own uncertainty: a chance of one in 400 to be taken in by noise.
 SURE = 3.0
 # At a rate that changes by less than this share between samples, what changes is noise.
@@ -74,45 +72,40 @@ def is_steady(u: Floats) -> bool:
 
 
 class Learner:
-    """a and b while a job runs: least squares that forgets after an hour, and 0 until a coefficient is sure.
+    """b while a job runs: the slope of a load over the events that a worker processes, 0 until it is sure.
+
+    A run that is not made of steps has few changes of the rate to learn from, and the largest fill every worker; but
+    each of its samples shows a load and the throughput that goes with it, of full workers too.
 
     >>> learner = Learner(metrics=1)
     >>> for second in range(100):
-    ...     rate = 2.0 if second // 20 % 2 else 1.0
-    ...     u = np.array([rate, (1.0 if second // 20 % 2 else -1.0) if second % 20 == 0 else 0.0])
-    ...     learner.add(1.0, Sample(("w1",), np.array([[0.2 * (2.0 if (second - 1) // 20 % 2 else 1.0)]]), u))
-    >>> a, b = learner.coefficients()
-    >>> a.round(6).tolist(), b.round(2).tolist()
-    ([0.0], [0.2])
+    ...     learner.add(1.0, np.array([0.1 + 0.2 * (second % 4)]), float(second % 4))
+    >>> learner.slope().round(6).tolist()
+    [0.2]
     """
 
     def __init__(self, metrics: int) -> None:
-        self._uu, self._uy, self._yy = np.zeros((2, 2)), np.zeros((2, metrics)), np.zeros(metrics)
-        self._count = 0.0
-        self._last: Sample | None = None
+        self._count = self._v = self._vv = 0.0
+        self._y, self._yy, self._vy = np.zeros(metrics), np.zeros(metrics), np.zeros(metrics)
 
-    def add(self, span_s: float, sample: Sample) -> None:
-        last, self._last = self._last, sample
-        if last is None or last.names != sample.names or not sample.names:
-            return
-        old, new = last.z.mean(axis=0), sample.z.mean(axis=0)
-        if max(old[0], new[0]) > FULL:
-            return
-        keep, change, u = math.exp(-span_s / HORIZON_S), new - old, last.u
-        self._uu = keep * self._uu + np.outer(u, u)
-        self._uy = keep * self._uy + np.outer(u, change)
-        self._yy = keep * self._yy + change**2
+    def add(self, span_s: float, loads: Floats, throughput: float) -> None:
+        """Mean loads over the workers, and the events per second that each of them processed."""
+        keep = math.exp(-span_s / HORIZON_S)
         self._count = keep * self._count + 1
+        self._v = keep * self._v + throughput
+        self._vv = keep * self._vv + throughput**2
+        self._y = keep * self._y + loads
+        self._yy = keep * self._yy + loads**2
+        self._vy = keep * self._vy + loads * throughput
 
-    def coefficients(self) -> tuple[Floats, Floats]:
-        """a and b, each 0 unless sure; b at least 0, for more input makes no worker idle."""
-        nothing = np.zeros(len(self._yy))
-        scale = self._uu[0, 0] * self._uu[1, 1]
-        if self._count < 10 or scale <= 0 or np.linalg.det(self._uu) < 1e-9 * scale:
-            return nothing, nothing
-        inverse = np.linalg.inv(self._uu)
-        weights = inverse @ self._uy
-        left = np.maximum(self._yy - (weights * self._uy).sum(axis=0), 0.0) / (self._count - 2)
-        unsure = np.sqrt(np.outer(np.diag(inverse), left))
-        sure = np.where(np.abs(weights) > SURE * unsure, weights, 0.0)
-        return sure[0], np.maximum(sure[1], 0.0)
+    def slope(self) -> Floats:
+        """Never below 0, for more input makes no worker idle."""
+        if self._count < 10:
+            return np.zeros(len(self._y))
+        spread = self._vv - self._v**2 / self._count
+        if spread <= 1e-9 * self._vv:
+            return np.zeros(len(self._y))
+        shared = self._vy - self._v * self._y / self._count
+        left = np.maximum(self._yy - self._y**2 / self._count - shared**2 / spread, 0.0) / (self._count - 2)
+        slope = shared / spread
+        return np.asarray(np.where(slope > SURE * np.sqrt(left / spread), slope, 0.0), dtype=np.float64)

@@ -75,6 +75,8 @@ class Filtered:
         _check(filter, sizing, upper, lower)
         self._job, self._sizing = job, sizing
         self._metrics = _metrics(metrics)
+        # Work moves to the workers that stay; the memory that one needs for itself does not.
+        self._moves = np.array([float(metric == "cpu") for metric in self._metrics])
         self._upper, self._lower, self._every_s = upper, lower, every_s
         # The geometric middle is as far, in workers, from growing as from shrinking.
         self._middle = math.sqrt(upper * lower)
@@ -86,6 +88,7 @@ class Filtered:
         self.memory_s = {"pure": every_s, "gw": WINDOW_S}.get(filter, HORIZON_S + dead_s + ease_s)
         self._decided_s: float | None = None
         self._rate: float | None = None
+        self._processed: float | None = None
 
     def decide(self, seen: Observation) -> Decision:
         if self._starts_at is not None:
@@ -132,8 +135,12 @@ class Filtered:
         sample = _sample(seen, names, z, self._rate)
         self._rate = seen.input_rate
         if self._learner is not None and isinstance(self._filter, Kalman):
-            self._learner.add(seen.span_s, sample)
-            self._filter.motion = driven(*self._coefficients(*self._learner.coefficients()))
+            if self._processed is not None:
+                done = (seen.processed - self._processed) / seen.span_s / max(1, len(seen.running.workers))
+                self._learner.add(seen.span_s, z.mean(axis=0), done)
+            self._processed = seen.processed
+            # At a steady rate a load stays as it is, so a is 0; memory does not follow the rate at all.
+            self._filter.motion = driven(*self._coefficients(0 * self._moves, self._moves * self._learner.slope()))
         return self._filter.step(seen.time_s, names, z, sample.u)
 
     def _kept(self, seen: Observation) -> Decision:
@@ -157,16 +164,14 @@ class Filtered:
             return Weierstrass()
         nothing = np.zeros(len(self._metrics))
         known = (self._learnt.a, self._learnt.b) if self._learnt else (nothing, nothing)
-        # Work moves to those who stay; the memory that a worker needs for itself does not.
-        moves = np.array([float(metric == "cpu") for metric in self._metrics])
-        return Kalman(driven(*self._coefficients(*known)), bootstrap, moves)
+        return Kalman(driven(*self._coefficients(*known)), bootstrap, self._moves)
 
     def _coefficients(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         return (a if self._a is None else self._a), (b if self._b is None else self._b)
 
     def _given(self, value: float | None) -> Floats | None:
         """A coefficient of the CPU; memory does not follow the rate."""
-        return None if value is None else np.array([float(metric == "cpu") * value for metric in self._metrics])
+        return None if value is None else value * self._moves
 
     def _r(self, noise: float | None) -> Floats | None:
         if noise is None:
