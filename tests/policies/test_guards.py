@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import BadInput
-from penstock.core.loop import Decision
+from penstock.core.loop import Decision, control
 from penstock.core.observation import Observation
-from penstock.policies.guards import Guards
+from penstock.policies.guards import OPTIONS, Guards, safe, safety
+from penstock.policies.naming import Named
+from penstock.policies.safety import Paused
+from penstock.sim.recorded import RecordedPlant
+from penstock.sim.replay import replay
+from penstock.sim.scenario import Scenario
+from penstock.sim.specs import WorkerSpec
+from penstock.sim.workloads import FlashCrowd, Sine, make_load
+from penstock.testing import check_policy
+
+JOB = Scenario.constant(rate=1.0, capacity_per_worker=10.0).job()
+ALL = "failures_max=3,safe_workers=2,arrive_s=5m,effect_s=5m,cooldown_s=2m,confirm_s=1m,down_window_s=5m,warm_up_s=1m"
 
 
 class Wishes:
@@ -28,7 +41,7 @@ class Wishes:
 
 def asked(guards: Guards, wishes: Sequence[int], at_start: int = 1) -> list[int]:
     """What is asked for after each minute."""
-    policy, target, counts = guards.around(Wishes(wishes)), Allocation.of(at_start), []
+    policy, target, counts = guards.around(Wishes(wishes), JOB), Allocation.of(at_start), []
     for minute in range(1, len(wishes) + 1):
         seen = Observation(60.0 * minute, 60.0, 0, 0, 0, 0, 0, 0, 0, 0, target, target)
         target = policy.decide(seen).target
@@ -67,12 +80,12 @@ def test_nothing_changes_while_warming_up() -> None:
 
 
 def test_a_guard_remembers_as_long_as_it_holds() -> None:
-    guarded = Guards(cooldown_s=300.0, confirm_s=100.0).around(Wishes([]))
+    guarded = Guards(cooldown_s=300.0, confirm_s=100.0).around(Wishes([]), JOB)
     assert (guarded.memory_s, guarded.needs) == (460.0, frozenset({Knob.WORKERS}))
 
 
 def test_a_held_decision_says_so() -> None:
-    policy, one = Guards(cooldown_s=100.0).around(Wishes([2, 3])), Allocation.of(1)
+    policy, one = Guards(cooldown_s=100.0).around(Wishes([2, 3]), JOB), Allocation.of(1)
     first = policy.decide(Observation(60.0, 60.0, 0, 0, 0, 0, 0, 0, 0, 0, one, one)).target
     held = policy.decide(Observation(120.0, 60.0, 0, 0, 0, 0, 0, 0, 0, 0, one, first))
     assert held.reason == "as wished (held: cooling down, 40 s left)"
@@ -81,3 +94,93 @@ def test_a_held_decision_says_so() -> None:
 def test_a_guard_that_holds_for_less_than_nothing_is_refused() -> None:
     with pytest.raises(BadInput, match="cooldown_s=-5"):
         Guards(cooldown_s=-5.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"safe_workers": 3}, "safe_workers=3 is for after failures_max failures: give both"),
+        ({"failures_max": -1}, "must not be negative"),
+        ({"effect_s": -1.0}, "effect_s=-1"),
+    ],
+)
+def test_guards_that_make_no_sense_are_refused(given: dict[str, float], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        Guards(**given)  # type: ignore[arg-type]
+
+
+def test_a_pause_file_needs_someone_who_looks_for_it() -> None:
+    with pytest.raises(BadInput, match="pause_file=stop: nobody here looks for files"):
+        Guards(pause_file="stop").around(Wishes([]), JOB)
+
+
+def test_a_cooldown_counts_from_what_was_applied_and_not_from_what_was_wished() -> None:
+    policy, one = Guards(cooldown_s=120.0).around(Wishes([9, 9, 9]), JOB), Allocation.of(1)
+    # The wish for 9 is refused, twice; the third is still free to go.
+    for minute in (1, 2, 3):
+        wish = policy.decide(Observation(60.0 * minute, 60.0, 0, 0, 0, 0, 0, 0, 0, 0, one, one))
+        assert len(wish.target.workers) == 9
+
+
+@pytest.mark.parametrize("name", [f"threshold:{ALL}", f"mst:{ALL}", "threshold:effect_s=2m,arrive_s=2m"])
+def test_a_guarded_policy_keeps_the_contract(name: str) -> None:
+    check_policy(Named.parse(name).build)
+    check_policy(Named.parse(name).build_safe)
+
+
+def test_every_option_has_a_name_that_a_policy_takes() -> None:
+    text = f"threshold:{ALL},pause_file=stop-here"
+    assert set(Named.parse(text).guards) == set(OPTIONS)
+    with pytest.raises(BadInput, match=r"failures_max must be a whole number, not '2\.5'"):
+        Named.parse("threshold:failures_max=2.5")
+    with pytest.raises(BadInput, match="'arive_s': did you mean 'arrive_s'"):
+        Named.parse("threshold:arive_s=5m")
+
+
+def test_a_pause_file_by_name_freezes_a_replay(tmp_path: Path) -> None:
+    stop = tmp_path / "stop"
+    stop.touch()
+    scenario = Scenario.constant(rate=100.0, capacity_per_worker=10.0, workers_at_start=1)
+    steps = list(replay(scenario, Named.parse(f"threshold:pause_file={stop}").build(scenario.job())))
+    assert {len(step.target.workers) for step in steps} == {1}
+    assert sum(f"(paused by {stop} until it is gone)" in step.decision.reason for step in steps) == 1
+    assert sum("(paused)" in step.decision.reason for step in steps) == len(steps) - 1
+
+
+def chain(policy: object) -> list[str]:
+    names = []
+    while hasattr(policy, "inside"):
+        names.append(type(policy).__name__)
+        policy = policy.inside
+    return names
+
+
+def test_the_live_controller_has_every_safety_rule_and_what_was_given_on_top() -> None:
+    assert chain(safe(Wishes([]), JOB)) == ["Ineffective", "Arriving", "FailsStatic"]
+    named = Named.parse("threshold:cooldown_s=60,effect_s=0,arrive_s=90").build_safe(JOB)
+    assert chain(named) == ["Paused", "Arriving", "Cooldown", "FailsStatic"]
+    assert isinstance(named, Paused)
+
+
+def test_defaults_follow_the_job() -> None:
+    assert safety(JOB) == {"failures_max": 5, "arrive_s": 300.0, "effect_s": 300.0}  # five ticks of 60 s
+    slow = replace(JOB, start_s=120.0, tick_s=10.0, trigger_s=60.0)
+    assert safety(slow) == {"failures_max": 5, "arrive_s": 600.0, "effect_s": 300.0}
+
+
+@pytest.mark.parametrize("name", [f"threshold:{ALL}", "threshold:effect_s=3m,arrive_s=2m,cooldown_s=3m"])
+def test_a_restart_that_replays_the_tail_goes_on_as_if_nothing_had_happened(name: str) -> None:
+    # Starts take longer than arrive_s of the second, and the crowd makes both scale much: the guards have work to do.
+    load = make_load((Sine(20.0, 200.0, 14400.0), FlashCrowd(300.0, 7200.0)), 21600.0, 60.0, seed=0)
+    still = Scenario.constant(rate=1.0, capacity_per_worker=20.0)
+    scenario = replace(still, load=load, worker=WorkerSpec(start_s=150.0))
+    steps = list(replay(scenario, Named.parse(name).build(scenario.job())))
+    assert sum("held" in step.decision.reason for step in steps) > 10
+    for cut in range(200, len(steps), 23):
+        fresh = Named.parse(name).build(scenario.job())
+        tail = [step for step in steps[:cut] if step.seen.time_s > steps[cut - 1].seen.time_s - fresh.memory_s]
+        plant = RecordedPlant(tail)
+        for _ in control(plant, fresh, scenario.limits, plant.ticks()):
+            pass
+        ours = [len(fresh.decide(step.seen).target.workers) for step in steps[cut:]]
+        assert ours == [len(step.decision.target.workers) for step in steps[cut:]], f"cut at {cut}"

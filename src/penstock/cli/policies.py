@@ -8,13 +8,14 @@ import json
 from rich.table import Table
 
 from penstock.cli.progress import page
-from penstock.policies.guards import GUARDS
+from penstock.policies.guards import GUARDS, OPTIONS
 from penstock.policies.naming import POLICIES, parameters_of
 
 ABOUT = """\
 The policies, their parameters and where they come from. A policy is named name[:key=value,…],
 or file.py:Class[:key=value,…] for one of your own. Every policy takes the guards, too.
 """
+FORMS = {"float": "TIME", "int": "N", "str": "FILE"}
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -29,7 +30,9 @@ def run(options: argparse.Namespace) -> int:
         (name, maker.__doc__ or "", _parameters(maker), getattr(maker, "source", ""))
         for name, maker in POLICIES.items()
     ]
-    guards = [(f"…:{name}=TIME", maker.__doc__ or "", "", "a guard") for name, maker in GUARDS.items()]
+    guards = [
+        (f"…:{name}={FORMS[OPTIONS[name]]}", maker.__doc__ or "", "", "a guard") for name, maker in GUARDS.items()
+    ]
     if options.output == "json":
         keys = ("name", "what", "parameters", "source")
         print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows + guards], indent=1, ensure_ascii=False))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from penstock.core.allocation import Allocation, Knob
-from penstock.core.errors import BadInput
+from penstock.core.errors import BadInput, PlantError
 from penstock.core.objective import Limits
 from penstock.core.observation import Observation
 
@@ -29,7 +30,7 @@ class Step:
     seen: Observation
     decision: Decision
     target: Allocation
-    """What was applied: the decision's target within the limits."""
+    """What was applied: the decision's target within the limits; where the plant refused, what was asked for before."""
 
 
 class Policy(Protocol):
@@ -56,17 +57,91 @@ class Plant(Protocol):
         ...
 
 
-def control(plant: Plant, policy: Policy, limits: Limits, ticks: Iterable[object]) -> Iterator[Step]:
+@dataclass(slots=True)
+class Faults:
+    """A plant that breaks down: what runs stays, it is tried again at every tick, and the journal's reasons say so.
+
+    A plant that cannot be seen yields no step, so whoever drives the ticks may read the counts meanwhile.
+    """
+
+    failures_max: int = 0
+    """So many times in a row unseen, and `safe_workers` (within the limits) are asked for; 0: never."""
+    safe_workers: int | None = None
+    unseen: int = 0
+    """Times in a row that it could not be seen, and below, that it refused a target."""
+    refused: int = 0
+    why: str = ""
+    """What the plant said last."""
+    _asked: Allocation | None = None
+    _notes: list[str] = field(default_factory=list)
+
+    def observe(self, plant: Plant) -> Observation | None:
+        """What is to be seen now, if anything is."""
+        try:
+            seen = plant.observe()
+        except PlantError as error:
+            self.unseen, self.why = self.unseen + 1, _line(error)
+            self._pin(plant)
+            return None
+        if seen is not None:
+            if self.unseen:
+                self._notes.append(f"not seen {self.unseen} times: {self.why}")
+            self.unseen, self._asked = 0, seen.target
+        return seen
+
+    def apply(self, plant: Plant, target: Allocation, seen: Observation) -> Allocation:
+        """What is asked for now: the target, or, where the plant refuses it, what was asked for before."""
+        try:
+            plant.apply(target)
+        except PlantError as error:
+            self.refused, self.why = self.refused + 1, _line(error)
+            again = "still not applied" if self.refused > 1 else f"not applied, tried again every tick: {self.why}"
+            self._notes.append(again)
+            return seen.target
+        if self.refused:
+            self._notes.append(f"applied, after {self.refused} refusals")
+        self.refused, self._asked = 0, target
+        return target
+
+    def told(self, decision: Decision) -> Decision:
+        """The decision with what there is to tell of the plant."""
+        if not self._notes:
+            return decision
+        notes, self._notes = "; ".join(self._notes), []
+        return replace(decision, reason=f"{decision.reason} ({notes})")
+
+    def _pin(self, plant: Plant) -> None:
+        blind = self.failures_max and self.unseen >= self.failures_max
+        if not blind or self.safe_workers is None or self._asked is None or self._asked.instances:
+            return
+        # Asked for at every blind tick: targets are idempotent, and this one may have been refused.
+        with suppress(PlantError):
+            plant.apply(self._asked.resized(self.safe_workers))
+
+
+def control(
+    plant: Plant, policy: Policy, limits: Limits, ticks: Iterable[object], faults: Faults | None = None
+) -> Iterator[Step]:
     """Observe, decide, limit, apply, once a tick. `ticks` is the clock: the simulator's own, or one that sleeps."""
-    lacking = policy.needs - plant.knobs
-    if lacking:
-        what = " and ".join(sorted(knob.value for knob in lacking))
-        raise BadInput(f"{type(policy).__name__} needs {what}, which this plant cannot change")
+    _check_knobs(plant, policy)
+    faults = faults or Faults()
     for _ in ticks:
-        seen = plant.observe()
+        seen = faults.observe(plant)
         if seen is None:
             continue
         decision = policy.decide(seen)
-        target = limits.cut(decision.target)
-        plant.apply(target)
-        yield Step(seen, decision, target)
+        target = faults.apply(plant, limits.cut(decision.target), seen)
+        yield Step(seen, faults.told(decision), target)
+
+
+def _check_knobs(plant: Plant, policy: Policy) -> None:
+    lacking = policy.needs - plant.knobs
+    if lacking:
+        while hasattr(policy, "inside"):  # guards need what the policy within them does
+            policy = policy.inside
+        what = " and ".join(sorted(knob.value for knob in lacking))
+        raise BadInput(f"{type(policy).__name__} needs {what}, which this plant cannot change")
+
+
+def _line(error: PlantError) -> str:
+    return " ".join(str(error).split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os.path
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,8 +19,9 @@ from penstock.core.observation import Observation
 from penstock.core.units import duration_s
 from penstock.policies.clairvoyant import Clairvoyant
 from penstock.policies.filtered import Filtered
-from penstock.policies.guards import GUARDS, Guards
+from penstock.policies.guards import OPTIONS, Guards, IsPaused, safe
 from penstock.policies.mst import Mst
+from penstock.policies.safety import describe
 from penstock.policies.static import Static, StaticAverage, StaticPeak
 from penstock.policies.threshold import Threshold
 
@@ -58,10 +60,22 @@ class Named:
             raise unknown("policy", first, POLICIES)
         return cls(text, maker, _parameters(text, rest, parameters_of(maker)))
 
+    @property
+    def guards(self) -> dict[str, Any]:
+        """The guards among the parameters."""
+        return {key: value for key, value in self.parameters.items() if key in OPTIONS}
+
     def build(self, job: Job) -> Policy:
         """The policy with its guards around it."""
-        own = {key: value for key, value in self.parameters.items() if key not in GUARDS}
-        guards = Guards(**{key: value for key, value in self.parameters.items() if key in GUARDS})
+        guards = Guards(**self.guards)
+        return guards.around(self._bare(job), job, os.path.exists if guards.pause_file else None)
+
+    def build_safe(self, job: Job, paused: IsPaused = os.path.exists) -> Policy:
+        """The policy as the live controller runs it: safety rules that were not given are there by default."""
+        return safe(self._bare(job), job, self.guards, paused)
+
+    def _bare(self, job: Job) -> Policy:
+        own = {key: value for key, value in self.parameters.items() if key not in OPTIONS}
         for name, parameter in parameters_of(self.maker).items():
             if parameter.default is parameter.empty and name not in own:
                 raise BadInput(f"policy {self.name} needs {name}: write {self.name}:{name}=…")
@@ -69,18 +83,18 @@ class Named:
         for needed in ("decide", "needs", "memory_s"):
             if not hasattr(policy, needed):
                 raise BadInput(f"policy {self.name} has no '{needed}': a policy has decide(seen), needs and memory_s")
-        return guards.around(policy if self.maker in POLICIES.values() else _Watched(policy, self.name))
+        return policy if self.maker in POLICIES.values() else _Watched(policy, self.name)
 
 
 class _Watched:
     """A user's policy: what it raises becomes one line that says where."""
 
     def __init__(self, policy: Policy, name: str) -> None:
-        self._policy, self._name = policy, name
+        self.inside, self._name = policy, name
         self.needs, self.memory_s = policy.needs, policy.memory_s
 
     def decide(self, seen: Observation) -> Decision:
-        decision = _explained(f"{self._name} at {seen.time_s:g} s", lambda: self._policy.decide(seen))
+        decision = _explained(f"{self._name} at {seen.time_s:g} s", lambda: self.inside.decide(seen))
         if not isinstance(decision, Decision):
             raise BadInput(f"policy {self._name} decided {decision!r}: decide(seen) must return a Decision")
         return decision
@@ -97,9 +111,7 @@ def _explained(name: str, make: Callable[[], Any]) -> Any:
     except PenstockError:
         raise
     except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(frame.filename).name}, line {frame.lineno}"
-        raise BadInput(f"policy {name} failed: {type(error).__name__}: {error} ({where})") from error
+        raise BadInput(f"policy {name} failed: {describe(error)}") from error
 
 
 def _parameters(text: str, rest: str, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
@@ -108,10 +120,10 @@ def _parameters(text: str, rest: str, known: Mapping[str, inspect.Parameter]) ->
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not value:
             raise BadInput(f"policy {text}: '{part}' should be key=value")
-        if key not in known and key not in GUARDS:
-            raise unknown(f"parameter of policy {text}", key, [*known, *GUARDS])
+        if key not in known and key not in OPTIONS:
+            raise unknown(f"parameter of policy {text}", key, [*known, *OPTIONS])
         found[key] = _value(text, key, value)
-        kind = known[key].annotation if key in known else "float"
+        kind = known[key].annotation if key in known else OPTIONS[key]
         _check(text, key, found[key], kind)
     return found
 
