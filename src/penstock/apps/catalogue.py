@@ -1,7 +1,7 @@
-"""The benchmark applications of paper 1, and variants that saturate as the paper's do.
+"""The benchmark applications of papers 1 and 5, and variants that saturate as paper 1's do.
 
 Spark adds up within each task before it shuffles, which removes the single counter and the skewed words that bound
-the paper's applications (§7). The variants put them back: everything through one partition, or every word by itself.
+paper 1's applications (§7). The variants put them back: everything through one partition, or every word by itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.apps.app import App
-from penstock.apps.inputs import labelled_rows, text_lines, web_log
+from penstock.apps.images import find_cells
+from penstock.apps.inputs import image_rows, labelled_rows, text_lines, web_log
 from penstock.apps.vht import vertical_hoeffding_tree
 
 PATTERN = r"w1[0-9]{2}\b"
@@ -101,5 +102,7 @@ APPS = {
             "paper 1 §7"),
         App("vht", "learn a Hoeffding tree, attributes spread", vertical_hoeffding_tree, labelled_rows, "append",
             "paper 1 §5.1"),
+        App("images", "count cells; the last 1,000 images answer queries", find_cells, image_rows, "append",
+            "paper 5 §3.2"),
     )
 }  # fmt: skip

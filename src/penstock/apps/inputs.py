@@ -1,4 +1,4 @@
-"""Rows to feed apps with, made by Spark: text after a Zipf law, web logs over 100 sites, rows labelled by a tree."""
+"""Rows to feed apps with, made by Spark: text after a Zipf law, web logs, rows labelled by a tree, images to paint."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from itertools import product
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from penstock.core.errors import BadInput
 
 WORDS = 20_000
 WORDS_PER_LINE = 10
@@ -17,6 +19,11 @@ VALUES = 5  # as many as the nominal attributes of MOA's random trees have
 CLASSES = 10
 LEVELS = 3
 NOISE = 0.1
+IMAGES_PER_QUERY = 100
+POSITIONS_ACROSS = 16
+CELLS_MEAN = 12  # on an image of 128 x 128
+SIDE_SETTING = "spark.penstock.images.side"
+SIDES = range(16, 4097)
 
 
 def text_lines(spark: SparkSession, rows: int, seed: int) -> DataFrame:
@@ -49,6 +56,31 @@ def labelled_rows(spark: SparkSession, rows: int, seed: int) -> DataFrame:
     named = F.get(F.array(*(F.lit(draw.randrange(CLASSES)) for _ in range(VALUES**LEVELS))), F.col("branch"))
     label = F.when(F.rand(seeds[0]) < NOISE, F.floor(F.rand(seeds[1]) * CLASSES)).otherwise(named)
     return table.select(F.concat_ws(" ", "digits", label.cast("string")).alias("value"))
+
+
+def image_rows(spark: SparkSession, rows: int, seed: int) -> DataFrame:
+    """Numbered lines: 100 images (`image 7 128 12 99`: side, cells, seed), then a query (`query 100 3 15`: x, y)."""
+    side = _side(spark)
+    number = F.col("id").cast("string")
+    cells_most = round(2 * CELLS_MEAN * (side / 128) ** 2)
+    cells, paint = _drawn(seed, 0, cells_most + 1), _drawn(seed, 1, 2**31)
+    image = F.concat_ws(" ", F.lit("image"), number, F.lit(str(side)), cells, paint)
+    x, y = (_drawn(seed, which, POSITIONS_ACROSS) for which in (2, 3))
+    query = F.concat_ws(" ", F.lit("query"), number, x, y)
+    asks = F.col("id") % (IMAGES_PER_QUERY + 1) == IMAGES_PER_QUERY
+    return spark.range(rows).select(F.when(asks, query).otherwise(image).alias("value"))
+
+
+def _side(spark: SparkSession) -> int:
+    given = spark.conf.get(SIDE_SETTING, None) or "128"
+    if not given.isdecimal() or int(given) not in SIDES:
+        raise BadInput(f"{SIDE_SETTING} is '{given}': give the side of an image in pixels, {SIDES[0]} to {SIDES[-1]}")
+    return int(given)
+
+
+def _drawn(seed: int, which: int, below: int) -> Column:
+    """A number from 0 to `below` that a row has however the rows are cut into partitions."""
+    return F.pmod(F.xxhash64("id", F.lit(seed), F.lit(which)), F.lit(below)).cast("string")
 
 
 def _zipf(seed: int) -> Column:
