@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from penstock.core.allocation import Knob
+from penstock.core.allocation import Allocation, Knob
 from penstock.core.loop import Decision, Step
 from penstock.core.observation import Observation
 from penstock.models.capacity import linear
@@ -15,8 +16,8 @@ from penstock.policies.effect import Ineffective, Stretch, helped
 from penstock.policies.naming import Named
 from penstock.sim.replay import replay
 from penstock.sim.scenario import Scenario
-from penstock.sim.specs import WorkerSpec
-from penstock.sim.workloads import Load
+from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
+from penstock.sim.workloads import Load, Sine, make_load
 from penstock.testing import check_capacity_model
 
 BEFORE = Stretch(workers=4, arriving=100.0, processing=80.0, backlog=5000.0, load=1.0)
@@ -98,23 +99,56 @@ def test_scaling_that_does_not_help_waits_longer_each_time() -> None:
     scenario = world([49.0] * 60)
     steps = list(replay(scenario, Ineffective(Upward(), 120.0)))
     said = {step.seen.time_s / 60: step.decision.reason for step in steps if "out to" in step.decision.reason}
-    # Three workers do all that the sink takes. The rise at minute 2, from 3 to 4, is judged at minute 4, and the next
-    # three are made when its 4 minutes are over, and then 8 and 16, each judged after two minutes of its own.
-    assert list(said) == [4, 4 + 4 + 2, 10 + 8 + 2, 20 + 16 + 2]
-    assert counts(steps) == [3, 4] + [5] * 5 + [6] * 10 + [7] * 18 + [8] * 25
-    assert said[4].endswith("(scaling out to 4 did not help, 30/s after 30/s: not again for 240 s at this load)")
-    assert said[38].endswith("not again for 1920 s at this load)")
-    assert steps[4].decision.reason == steps[5].decision.reason == "more (held: the last scale-out did not help)"
+    # Three workers do all that the sink takes. Two minutes pass before there is anything to compare with; the rise at
+    # minute 3, from 4 to 5, is judged at minute 5. The next three are made when its 4 minutes are over, and then 8
+    # and 16, each judged after two minutes of its own.
+    assert list(said) == [5, 5 + 4 + 2, 11 + 8 + 2, 21 + 16 + 2]
+    assert counts(steps) == [3, 4, 5] + [6] * 5 + [7] * 10 + [8] * 18 + [9] * 24
+    assert said[5].endswith("(scaling out to 5 did not help, 30/s after 30/s: not again for 240 s at this load)")
+    assert said[39].endswith("not again for 1920 s at this load)")
+    assert steps[5].decision.reason == steps[6].decision.reason == "more (held: the last scale-out did not help)"
     assert counts(list(replay(scenario, Upward())))[-1] == 62
 
 
 def test_another_load_sets_it_free() -> None:
     same, more = [49.0] * 20, [49.0] * 10 + [65.0] * 10
     held, free = (counts(list(replay(world(rates), Ineffective(Upward(), 300.0)))) for rates in (same, more))
-    # Judged at minute 7, so held for 10 minutes. From minute 11 on 65/s arrive: with three such minutes of the last
+    # Judged at minute 8, so held for 10 minutes. From minute 11 on 65/s arrive: with three such minutes of the last
     # five the mean is 58.6/s, a fifth more than 49 is 58.8; with four it is 61.8, so minute 14 is free.
-    assert held == [3, 4, 5, 6, 7] + [8] * 11 + [9] * 4
-    assert free == [3, 4, 5, 6, 7] + [8] * 8 + [9, 10, 11, 12] + [13] * 3
+    assert held == [3, 4, 5, 6, 7, 8] + [9] * 11 + [10] * 3
+    assert free == [3, 4, 5, 6, 7, 8] + [9] * 7 + [10, 11, 12, 13] + [14] * 3
+
+
+@pytest.mark.parametrize("name", ["threshold", "threshold:cooldown_s=60", "mst"])
+@pytest.mark.parametrize(("trigger_s", "tick_s"), [(10.0, 5.0), (30.0, 7.0), (70.0, 10.0)])
+def test_batches_that_end_between_ticks_are_not_mistaken_for_a_scale_out_in_vain(
+    name: str, trigger_s: float, tick_s: float
+) -> None:
+    load = make_load((Sine(20.0, 200.0, 7200.0),), 14400.0, tick_s, seed=0)
+    batch, noise = BatchSpec(trigger_s, rows_max=300.0 * trigger_s), NoiseSpec(cpu=0.05, rate=0.05)
+    scenario = replace(world([1.0], most=99), load=load, batch=batch, noise=noise, worker=WorkerSpec(start_s=60.0))
+    policy = Ineffective(Named.parse(name).build(scenario.job()), max(120.0, 5 * trigger_s))
+    steps = list(replay(scenario, policy))
+    assert sum(len(b.target.workers) > len(a.target.workers) for a, b in pairwise(steps)) >= 4
+    assert [step.decision.reason for step in steps if "did not help" in step.decision.reason] == []
+
+
+def test_a_job_that_stands_still_is_noticed_though_no_batch_ends() -> None:
+    # Nothing is let through after minute 5, as in a batch that never ends. Eight spans of patience are 16 minutes.
+    policy, target, said = Ineffective(Upward(), 120.0), Allocation.of(2), {}
+    for minute in range(1, 60):
+        processed = 600.0 * min(minute, 5)
+        backlog = 3000.0 * minute - processed
+        seen = Observation(
+            60.0 * minute, 60.0, 3000.0 * minute, processed, 0, 0, 50.0, backlog, 0.0, 0.0, target, target
+        )
+        decision = policy.decide(seen)
+        target = decision.target
+        if "out to" in decision.reason:
+            said[minute] = decision.reason
+    # The trial of minute 3 is judged by minutes 4 and 5, in vain; the next is made 4 minutes later, at minute 9.
+    assert list(said)[:2] == [5, 9 + 16]
+    assert said[25].endswith("did not help, no batch ended after 10/s: not again for 480 s at this load)")
 
 
 def test_workers_that_start_late_are_judged_from_when_they_came() -> None:

@@ -19,6 +19,34 @@ KEEPS_UP = 0.95
 # Waits of 2, 4, 8, 16, 16, … spans: 30 lead to the longest, and each scale-out takes some to come and to be judged.
 DOUBLINGS_MAX = 4
 MEMORY_SPANS = 48
+# A batch may outlast a span; one that outlasts eight is no different from a job that stands still.
+PATIENCE_SPANS = 8
+
+
+@dataclass(slots=True)
+class Lap:
+    """From one rise of what was processed to the next: a batch, or a tick where there are none.
+
+    Between two fixed times a batch more or less would fall, which with five of them is a fifth of the rate.
+    """
+
+    begin_s: float
+    arrived_before: float
+    span_s: float = 0.0
+    arrived: float = 0.0
+    processed: float = 0.0
+    backlog: float = 0.0
+    """Event-seconds waited; below, seconds of load and of workers."""
+    load: float = 0.0
+    workers: float = 0.0
+
+    def add(self, seen: Observation, before: Observation) -> None:
+        self.span_s += seen.span_s
+        self.arrived += seen.arrived - before.arrived
+        self.processed += seen.processed - before.processed
+        self.backlog += seen.backlog * seen.span_s
+        self.load += seen.workers.mean("cpu") * seen.span_s
+        self.workers += len(seen.running.workers) * seen.span_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +60,13 @@ class Stretch:
     load: float
 
     @classmethod
-    def of(cls, seen: Sequence[Observation]) -> Stretch | None:
-        """Between the first observation and the last; nothing can be said of one alone."""
-        span_s = sum(each.span_s for each in seen[1:])
-        if not span_s:
+    def of(cls, laps: Sequence[Lap]) -> Stretch | None:
+        """Over whole laps; nothing can be said without one."""
+        if not laps:
             return None
-        after, count = seen[1:], len(seen) - 1
-        return cls(
-            workers=sum(len(each.running.workers) for each in after) / count,
-            arriving=(seen[-1].arrived - seen[0].arrived) / span_s,
-            processing=(seen[-1].processed - seen[0].processed) / span_s,
-            backlog=sum(each.backlog for each in after) / count,
-            load=sum(each.workers.mean("cpu") for each in after) / count,
-        )
+        span_s = sum(lap.span_s for lap in laps)
+        columns = ("workers", "arrived", "processed", "backlog", "load")
+        return cls(*(sum(getattr(lap, name) for lap in laps) / span_s for name in columns))
 
 
 def helped(before: Stretch, after: Stretch) -> bool:
@@ -81,7 +103,9 @@ class Ineffective(Guard):
     def __init__(self, policy: Policy, span_s: float) -> None:
         super().__init__(policy, span_s)
         self.memory_s = policy.memory_s + MEMORY_SPANS * span_s
-        self._window: deque[Observation] = deque()
+        self._before: Observation | None = None
+        self._laps: deque[Lap] = deque()
+        self._lap: Lap | None = None
         self._trial: _Trial | None = None
         self._in_vain = 0
         self._until_s = 0.0
@@ -89,9 +113,11 @@ class Ineffective(Guard):
 
     def decide(self, seen: Observation) -> Decision:
         decision = self.inside.decide(seen)
-        self._watch(seen)
-        self._remember(seen)
-        if self._in_vain and abs(self._arriving() - self._load) > LOAD_CHANGE * self._load:
+        if self._before is not None:
+            self._watch(seen, self._before)
+            self._remember(seen, self._before)
+        self._before = seen
+        if self._in_vain and abs(self._arriving(seen) - self._load) > LOAD_CHANGE * self._load:
             self._in_vain = 0
         verdict = self._verdict(seen)
         rises = len(decision.target.workers) > len(seen.target.workers)
@@ -100,7 +126,7 @@ class Ineffective(Guard):
             decision = held(seen, decision, "the last scale-out did not help")
         return noted(decision, verdict) if verdict else decision
 
-    def _watch(self, seen: Observation) -> None:
+    def _watch(self, seen: Observation, before: Observation) -> None:
         """A trial begins with a target that rose, whoever raised it, and is given up when the target falls below."""
         asked = len(seen.target.workers)
         if self._trial is not None:
@@ -108,33 +134,43 @@ class Ineffective(Guard):
                 self._trial = None
             elif self._trial.came_s is None and len(seen.running.workers) >= self._trial.workers:
                 self._trial.came_s = seen.time_s
-        elif self._window and asked > len(self._window[-1].target.workers):
-            before = Stretch.of(tuple(self._window))
+        elif asked > len(before.target.workers):
+            fared = Stretch.of(self._laps)
             # The target rose at the end of the interval before: what is seen now may run on the new workers already.
-            came_s = seen.time_s - seen.span_s if len(seen.running.workers) >= asked else None
-            self._trial = _Trial(before, asked, came_s) if before is not None else None
+            came_s = before.time_s if len(seen.running.workers) >= asked else None
+            # Where more ran a moment ago, this is a return and no trial.
+            self._trial = _Trial(fared, asked, came_s) if fared is not None and fared.workers < asked else None
 
-    def _remember(self, seen: Observation) -> None:
-        """The last span, and one observation more: counters are compared with it."""
-        self._window.append(seen)
-        while len(self._window) > 2 and self._window[1].time_s <= seen.time_s - self._span_s:
-            self._window.popleft()
+    def _remember(self, seen: Observation, before: Observation) -> None:
+        """The laps of the last span; one that was under way when all began is not whole, and left out."""
+        if self._lap is not None:
+            self._lap.add(seen, before)
+        if seen.processed > before.processed:
+            if self._lap is not None:
+                self._laps.append(self._lap)
+            self._lap = Lap(seen.time_s, seen.arrived)
+        while self._laps and sum(lap.span_s for lap in self._laps) - self._laps[0].span_s >= self._span_s:
+            self._laps.popleft()
 
-    def _arriving(self) -> float:
-        first, last = self._window[0], self._window[-1]
-        span_s = sum(each.span_s for each in self._window) - first.span_s
-        return (last.arrived - first.arrived) / span_s if span_s else self._load
+    def _arriving(self, seen: Observation) -> float:
+        laps = [*self._laps, self._lap] if self._lap is not None else [*self._laps]
+        span_s = sum(lap.span_s for lap in laps)
+        return (seen.arrived - laps[0].arrived_before) / span_s if span_s else self._load
 
     def _verdict(self, seen: Observation) -> str:
         trial = self._trial
         if trial is None or trial.came_s is None or seen.time_s < trial.came_s + self._span_s:
             return ""
-        self._trial, after = None, Stretch.of(tuple(self._window))
-        if after is None or helped(trial.before, after):
+        after = Stretch.of([lap for lap in self._laps if lap.begin_s >= trial.came_s])
+        if after is None and seen.time_s < trial.came_s + PATIENCE_SPANS * self._span_s:
+            return ""
+        self._trial = None
+        if after is not None and helped(trial.before, after):
             self._in_vain = 0
             return ""
         self._in_vain += 1
         wait_s = self._span_s * 2 ** min(self._in_vain, DOUBLINGS_MAX)
-        self._until_s, self._load = seen.time_s + wait_s, after.arriving
-        rates = f"{after.processing:.4g}/s after {trial.before.processing:.4g}/s"
+        self._until_s, self._load = seen.time_s + wait_s, self._arriving(seen)
+        done = f"{after.processing:.4g}/s" if after is not None else "no batch ended"
+        rates = f"{done} after {trial.before.processing:.4g}/s"
         return f"scaling out to {trial.workers} did not help, {rates}: not again for {wait_s:.0f} s at this load"
