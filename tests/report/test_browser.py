@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page
 
 from penstock.core.objective import Objective
 from penstock.report.comparison import Comparison
@@ -21,14 +18,6 @@ from penstock.report.page import write_page
 pytestmark = pytest.mark.browser
 Made = Callable[..., Any]
 EVIL = "</script><img src=x onerror=alert(1)>"
-SWITCHES = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @dataclass
@@ -52,23 +41,6 @@ class Opened:
         assert box is not None
         left = self.page.evaluate(f"GUTTER.left + timeline.x(timeline.report.runs[0].marks[{number}].time)")
         return box["x"] + left, box["y"] + 20
-
-
-@pytest.fixture(scope="session")
-def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        said = "NO CHROMIUM HERE: the report was not opened in a browser (install chromium to test it)"
-        if os.environ.get("CI"):
-            pytest.fail(said)
-        # A skip is one letter in a quiet run; this line is not to be overlooked.
-        with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-            print(f"\n{said}", file=sys.stderr)
-        pytest.skip(said)
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=SWITCHES)
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -52,15 +52,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _dumped(content: object) -> str:
-    return json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    return json.dumps(finite(content), indent=2, ensure_ascii=False, allow_nan=False, default=str)
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """NaN and infinity are not JSON: they become null."""
     if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
+        return {name: finite(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -25,6 +25,8 @@ COMMANDS = {
     "advise": "say how many workers a rate needs",
     "reproduce": "recompute a paper's claims: theirs beside ours",
     "sweep": "thousands of replays as one Spark job",
+    "serve": "a journal as a live page, on this machine alone",
+    "status": "how a run stands, on one screen",
     "explain": "say why a step was taken",
     "policies": "list the policies",
     "cluster": "a Spark cluster (and a Kafka broker) to try things on",

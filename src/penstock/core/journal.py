@@ -6,11 +6,11 @@ a crash cut short costs itself, a damaged one in the middle costs what lies befo
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 from penstock.core.allocation import Allocation, Worker
@@ -49,14 +49,16 @@ class Header:
 class JournalWriter:
     """Appends steps to a file; `flush` after each where a crash may come."""
 
-    def __init__(self, file: TextIO, header: Header, flush: bool = False) -> None:
+    def __init__(self, file: TextIO, header: Header | None, flush: bool = False) -> None:
+        """Without a header, the file goes on: it has one already."""
         self._file = file
         self._flush = flush
         self._before: dict[str, Any] = {}
         self._allocations: dict[int, tuple[Allocation, object]] = {}
         self._lines = 0
-        content = asdict(header) | {"objective": str(header.objective)}
-        file.write(_encode({"penstock_journal": SCHEMA} | content) + "\n")
+        if header is not None:
+            content = asdict(header) | {"objective": str(header.objective)}
+            file.write(_encode({"penstock_journal": SCHEMA} | content) + "\n")
 
     @classmethod
     def at(cls, path: Path, header: Header, flush: bool = False) -> Self:
@@ -80,9 +82,7 @@ class JournalWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def _fields(self, step: Step) -> dict[str, Any]:
@@ -143,32 +143,41 @@ class Journal:
     def open(cls, path: Path) -> Journal:
         try:
             with path.open(encoding="utf-8") as file:
-                return cls(path, _header(file.readline(), path))
+                return cls(path, read_header(file.readline(), path))
         except FileNotFoundError:
             raise BadInput(f"no such journal: {path}") from None
         except (IsADirectoryError, UnicodeDecodeError):
             raise BadInput(f"{path} is not a journal: it should be a file of JSON lines") from None
 
     def __iter__(self) -> Iterator[Step]:
-        self.damaged = 0
-        state: dict[str, Any] = {}
-        allocations: dict[str, Allocation] = {}
+        self.damaged, reader = 0, StepReader()
         with self.path.open(encoding="utf-8", errors="replace") as file:
             file.readline()
             for line in file:
-                fields = _fields_of(line)
-                if fields is None or not (state or fields.get("whole")):
-                    state = {}
-                    self.damaged += 1
-                    continue
-                state = fields if fields.pop("whole", False) else state | fields
-                try:
-                    step = _step(state, allocations)
-                except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-                    state = {}
-                    self.damaged += 1
-                    continue
-                yield step
+                step = reader.step(line)
+                self.damaged = reader.damaged
+                if step is not None:
+                    yield step
+
+
+class StepReader:
+    """Makes steps of a journal's lines, one after the other; `damaged` counts the lines that were of no use."""
+
+    def __init__(self) -> None:
+        self._state: dict[str, Any] = {}
+        self._allocations: dict[str, Allocation] = {}
+        self.damaged = 0
+
+    def step(self, line: str) -> Step | None:
+        """The step of the next line; `None` for a damaged one, and for those that lean on it."""
+        fields = _fields_of(line)
+        if fields is not None and (self._state or fields.get("whole")):
+            self._state = fields if fields.pop("whole", False) else self._state | fields
+            with contextlib.suppress(AttributeError, IndexError, KeyError, TypeError, ValueError):
+                return _step(self._state, self._allocations)
+        self._state = {}
+        self.damaged += 1
+        return None
 
 
 def _fields_of(line: str) -> dict[str, Any] | None:
@@ -179,7 +188,8 @@ def _fields_of(line: str) -> dict[str, Any] | None:
     return fields if isinstance(fields, dict) and line.endswith("\n") else None
 
 
-def _header(line: str, path: Path) -> Header:
+def read_header(line: str, path: Path) -> Header:
+    """What a journal's first line says; BadInput where it is no header."""
     fields = _fields_of(line) or {}
     schema = fields.pop("penstock_journal", None)
     if schema is None:
@@ -205,6 +215,8 @@ def _step(state: dict[str, Any], allocations: dict[str, Allocation]) -> Step:
     plain: dict[str, Any] = {name: state.get(name) for name in _PLAIN}
     for results, events in _RESULTS:
         plain[results] = plain[events] if plain[results] is None else plain[results]
+    if None in plain.values():
+        raise ValueError("a step lacks a number")
     seen = Observation(
         **plain,
         running=running,

@@ -78,6 +78,11 @@ class Actions:
     def count(self) -> int:
         return sum(mark.count for mark in self._marks)
 
+    @property
+    def merged(self) -> int:
+        """How many actions share a mark with another: it changes when marks do that stood already."""
+        return self.count - len(self._marks)
+
     def note(self, step: Step, number: int) -> None:
         """Look at one step."""
         action = self._watch.action(step, number)

@@ -40,14 +40,14 @@ class Why:
 
     @property
     def seen(self) -> dict[str, float]:
-        return _seen(self.step)
+        return seen_numbers(self.step)
 
     @property
     def changed(self) -> dict[str, tuple[float, float]]:
         """What is seen otherwise than a step ago."""
         if self.before is None:
             return {}
-        was = _seen(self.before)
+        was = seen_numbers(self.before)
         return {name: (was[name], value) for name, value in self.seen.items() if was.get(name, value) != value}
 
     @property
@@ -144,7 +144,8 @@ def digest_record(found: Digest) -> dict[str, Any]:
     }
 
 
-def _seen(step: Step) -> dict[str, float]:
+def seen_numbers(step: Step) -> dict[str, float]:
+    """What a person sees of an observation, by the names of `SEEN`."""
     seen = step.seen
     values = {name: float(getattr(seen, name)) for name in ("input_rate", "capacity", "latency_s", "backlog")}
     values |= {"running": len(seen.running.workers), "asked": len(seen.target.workers)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ def packed(comparison: Comparison) -> dict[str, Any]:
     """Everything that the page's script draws."""
     blobs = Blobs()
     marks_max = _marks_max(comparison.runs)
-    runs = [_run(run, blobs, marks_max) for run in comparison.runs]
+    runs = [packed_run(run, blobs, run.curves.actions.marks(marks_max)) for run in comparison.runs]
     bound = {"lower": _plain(comparison.bound_lower), "cost": _plain(comparison.bound_cost)}
     latency_s = comparison.runs[0].header.objective.latency_s if comparison.runs else None
     return {"objective": comparison.objective, "latency_s": latency_s, "bound": bound, "runs": runs} | {
@@ -90,9 +91,10 @@ def _marks_max(runs: tuple[Run, ...]) -> int:
     return even if letters <= MARKS_TEXT_MAX else max(20, even * MARKS_TEXT_MAX // letters)
 
 
-def _run(run: Run, blobs: Blobs, marks_max: int) -> dict[str, Any]:
+def packed_run(run: Run, blobs: Blobs, marks: Sequence[Action], since: int = 0) -> dict[str, Any]:
+    """One run, from the bucket `since` on: a page that has those before needs no more."""
     curves = run.curves
-    starts_s, width_s = curves.starts_s, curves.width_s
+    starts_s, width_s = curves.starts_s[since:], curves.width_s
     first_s = float(starts_s[0]) if starts_s.size else 0.0
     return {
         "name": run.name,
@@ -105,19 +107,18 @@ def _run(run: Run, blobs: Blobs, marks_max: int) -> dict[str, Any]:
         "last_s": curves.end_s if starts_s.size else 0.0,
         "width_s": width_s,
         "places": blobs.add(np.rint((starts_s - first_s) / (width_s or 1.0))),
-        "resumes": np.flatnonzero(curves.resumes).tolist(),
-        "curves": {name: _curve(run, name, blobs) for name in curves.names},
-        "marks": [_mark(action) for action in curves.actions.marks(marks_max)],
+        "resumes": np.flatnonzero(curves.resumes[since:]).tolist(),
+        "curves": {name: _curve(run, name, blobs, since) for name in curves.names},
+        "marks": [_mark(action) for action in marks],
         "actions": curves.actions.count,
         "parameters": ", ".join(f"{name} = {value}" for name, value in run.header.parameters.items()),
     }
 
 
-def _curve(run: Run, name: str, blobs: Blobs) -> list[Coded]:
+def _curve(run: Run, name: str, blobs: Blobs, since: int) -> list[Coded]:
     band = run.curves.band(name)
-    if name == "missed":
-        return [blobs.values(band.mean)]
-    return [blobs.values(band.mean), blobs.values(band.low), blobs.values(band.high)]
+    parts = (band.mean,) if name == "missed" else (band.mean, band.low, band.high)
+    return [blobs.values(part[since:]) for part in parts]
 
 
 def _mark(action: Action) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -15,7 +16,8 @@ from penstock.report import markup, verdict
 from penstock.report.comparison import Comparison, comparison_of, run_of_journal
 from penstock.report.packed import packed
 
-SCRIPTS = ("format.js", "chart.js", "scatter.js", "measures.js", "timeline.js", "pointer.js", "report.js")
+SHARED_SCRIPTS = ("format.js", "chart.js", "measures.js", "runs.js", "timeline.js", "pointer.js", "toolbar.js")
+SCRIPTS = (*SHARED_SCRIPTS, "scatter.js", "report.js")
 STYLES = ("report.css",)
 ICON = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E"
 
@@ -32,6 +34,12 @@ PAGE = """\
 <style>{style}</style>
 </head>
 <body>
+{body}
+<script>{script}</script>
+</body>
+</html>
+"""
+BODY = """\
 <header><p class="brand">Penstock report</p><h1>{title}</h1><p class="lead">{headline}</p></header>
 <main>
 {tiles}
@@ -42,11 +50,7 @@ PAGE = """\
 </div>
 <section id="timeline" aria-label="Over time"><noscript>The curves need JavaScript.</noscript></section>
 </main>
-<script type="application/json" id="run-data">{content}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+<script type="application/json" id="run-data">{content}</script>"""
 
 
 def write_page(path: Path, comparison: Comparison) -> None:
@@ -65,22 +69,43 @@ def page_of_journal(journal: Path, out: Path) -> int:
 
 def page(comparison: Comparison) -> str:
     """The text of the page."""
-    script, style = _assets(SCRIPTS), _assets(STYLES)
-    return PAGE.format(
-        policy=f"default-src 'none'; img-src data:; script-src {_hash(script)}; style-src {_hash(style)}",
-        icon=ICON,
-        title=escape(_title(comparison)),
+    title = title_of(comparison)
+    body = BODY.format(
+        title=escape(title),
         headline=verdict.headline(comparison),
         tiles=verdict.tiles(comparison),
         table=markup.table(comparison),
         facts=markup.facts(comparison),
         content=_inert(packed(comparison)),
+    )
+    return around(title, body, Assets(SCRIPTS, STYLES))
+
+
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """The files that a page carries, and where it may ask for more: nowhere, unless said."""
+
+    scripts: tuple[str, ...]
+    styles: tuple[str, ...]
+    connect: str = "'none'"
+
+
+def around(title: str, body: str, assets: Assets) -> str:
+    """A whole page: the body with its styles and scripts, and a policy that lets nothing else run."""
+    script, style = _assets(assets.scripts), _assets(assets.styles)
+    allowed = f"script-src {_hash(script)}; style-src {_hash(style)}; connect-src {assets.connect}"
+    return PAGE.format(
+        policy=f"default-src 'none'; img-src data:; {allowed}",
+        icon=ICON,
+        title=escape(title),
+        body=body,
         script=script,
         style=style,
     )
 
 
-def _title(comparison: Comparison) -> str:
+def title_of(comparison: Comparison) -> str:
+    """What was run, and on what."""
     names = comparison.runs[0].name if len(comparison.runs) == 1 else f"{len(comparison.runs)} policies"
     return f"{names} on {comparison.trace}"
 

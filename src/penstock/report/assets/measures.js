@@ -28,9 +28,12 @@ const MEASURES = [
     key: "load", title: "Load", unit: "", show: showShare, height: 80, main: "load",
     curves: [{ name: "load", label: "mean cpu", look: "own" }],
   },
+  { key: "shares", title: "Signals from 0 to 1", unit: "", show: showCount, height: 112, main: null, curves: [] },
   { key: "signals", title: "Signals", unit: "", show: showCount, height: 92, main: null, curves: [] },
 ];
-const SHOWN_AT_FIRST = ["rate", "workers", "latency", "signals"];
+const SHOWN_AT_FIRST = ["rate", "workers", "latency", "shares", "signals"];
+// A load and its thresholds are told apart only where no count of workers stretches their axis.
+const SHARE_MAX = 1.5;
 // A latency that spans more than two decades is a flat line and a spike on a linear axis.
 const DECADES = 100;
 
@@ -38,13 +41,17 @@ const hasMeasure = (run, measure) => seriesOf(run, measure).length > 0;
 
 // The curves of one run in one plot.
 function seriesOf(run, measure) {
-  if (measure.key === "signals") {
+  if (measure.key === "signals" || measure.key === "shares") {
     // Three colours on, so that no signal wears the colour of its policy.
     const look = (i) => `c${(i + run.number + 3) % 8}`;
-    return run.signals.map((name, i) => ({ run, name, label: name.slice("signal ".length), look: look(i) }));
+    return run.signals
+      .map((name, i) => ({ run, name, label: name.slice("signal ".length), look: look(i) }))
+      .filter(({ name }) => isShare(run.curve(name)) === (measure.key === "shares"));
   }
   return measure.curves.filter((curve) => run.curve(curve.name)).map((curve) => ({ run, ...curve }));
 }
+
+const isShare = ({ low, high }) => high.every((value, i) => !(value > SHARE_MAX || low[i] < 0));
 
 // One curve of each run, over the demand that is the same for all of them.
 function overlaidSeries(runs, measure) {

@@ -120,6 +120,7 @@ function zoomTo([from, to]) {
   const [first, last] = timeline.full, least = timeline.least_s;
   const middle = (from + to) / 2, half = Math.max(to - from, least) / 2;
   timeline.range = [Math.max(first, middle - half), Math.min(last, middle + half)];
+  timeline.held = timeline.zoomed();
   drawTimeline();
   moveCross(null);
 }

@@ -153,9 +153,13 @@ function drawLane(inside, run, height) {
 
 function drawTimeAxis(picture, top) {
   const most = Math.max(2, Math.floor(timeline.inner / 78));
+  let before = -Infinity;
   for (const { at, label, strong } of timeTicks(...timeline.range, most, timeline.origin)) {
     const x = px(GUTTER.left + timeline.x(at)), side = x > timeline.width - 30 ? "end" : "middle";
     picture.append(svg("path", { class: "axis", d: `M${x} ${top}v4` }));
+    // A label that ends at its tick reaches twice as far to the left.
+    if (side === "end" && x - before < 10 * label.length) continue;
+    before = x;
     picture.append(svg("text", { class: `tick ${side} ${strong ? "strong" : ""}`, x, y: top + 17 }, label));
   }
 }
