@@ -18,7 +18,7 @@ from penstock.core.journal import JournalWriter
 from penstock.core.loop import Step
 from tests.report.conftest import Made
 
-MADE = Made(count=400, span_s=1.0, signals=True)
+MADE = Made(count=900, span_s=1.0, signals=True)
 HIDE = """(hidden) => {
   Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
   document.dispatchEvent(new Event("visibilitychange"));
@@ -132,7 +132,20 @@ def test_a_zoom_stays_while_the_journal_grows_and_half_a_line_waits(
     page.locator("#reset").click()
     served.grow(1)
     wait_for(page, "step 42 ")
-    assert page.locator("#range").inner_text() != held
+    assert page.locator("#range").inner_text() == "1995-07-01 00:00:00 – 1995-07-01 00:00:41 UTC · 41 s"
+    assert complaints == []
+
+
+@pytest.mark.browser
+def test_the_last_minutes_can_be_followed(served: Served, watched: tuple[Page, list[str], list[str]]) -> None:
+    page, _, complaints = watched
+    served.grow(660)
+    wait_for(page, "step 700 ")
+    page.locator(".follow select").select_option("10 min")
+    served.grow(30)
+    wait_for(page, "step 730 ")
+    # 730 steps of a second: what is followed ends with the last of them.
+    assert page.locator("#range").inner_text() == "1995-07-01 00:02:10 – 1995-07-01 00:12:10 UTC · 10 min"
     assert complaints == []
 
 

@@ -86,14 +86,15 @@ function showDecisions(decisions) {
 
 // What the reader zoomed to stays; else the picture follows the newest step.
 function draw(latency_s, isWhole) {
-  const run = live.run, isHeld = timeline.range && timeline.held;
+  const { run } = live;
   timeline.report = { runs: [run], latency_s };
   timeline.origin = run.origin_s;
   timeline.full = [run.first_s, run.last_s];
   timeline.least_s = 4 * run.width_s;
   timeline.shown = new Set([0]);
-  if (!isHeld) timeline.range = followed();
   if (isWhole) frame(run);
+  offerWindows(run);
+  if (!timeline.held) timeline.range = followed();
   redraw();
 }
 
@@ -120,27 +121,28 @@ function frame(run) {
     followPointer(panels);
     new ResizeObserver(redraw).observe(document.querySelector("main"));
   }
-  const bar = toolbar([run]);
-  bar.querySelector(".line").append(windows(run));
+  const bar = toolbar([run]), label = html("label", "follow", "follow "), choice = html("select");
+  choice.addEventListener("change", () => follow(Number(choice.value) || null));
+  label.append(choice);
+  bar.querySelector(".line").append(label);
   section.replaceChildren(bar, panels, hint([run]));
 }
 
-function windows(run) {
-  const long = run.last_s - run.first_s;
+// The stretches that are shorter than the run and have points enough; a run that grows gets more of them.
+function offerWindows(run) {
+  const long = run.last_s - run.first_s, choice = document.querySelector(".follow select");
   const fitting = WINDOWS.filter(([, window_s]) => window_s >= 8 * run.width_s && window_s < long);
-  const choice = html("select");
-  choice.setAttribute("aria-label", "Follow");
-  for (const [label, window_s] of [["all", ""], ...fitting]) choice.append(new Option(label, window_s));
-  choice.value = fitting.some(([, window_s]) => window_s === live.window_s) ? live.window_s : "";
-  choice.addEventListener("change", () => {
-    live.window_s = Number(choice.value) || null;
-    timeline.range = followed();
-    timeline.held = false;
-    redraw();
-  });
-  const label = html("label", "follow", "follow ");
-  label.append(choice);
-  return label;
+  if (!fitting.some(([, window_s]) => window_s === live.window_s)) live.window_s = null;
+  if (choice.options.length === fitting.length + 1) return;
+  choice.replaceChildren(...[["all", ""], ...fitting].map(([label, window_s]) => new Option(label, window_s)));
+  choice.value = live.window_s ?? "";
+}
+
+function follow(window_s) {
+  live.window_s = window_s;
+  timeline.range = followed();
+  timeline.held = false;
+  redraw();
 }
 
 document.addEventListener("visibilitychange", () => { showState(); ask(); });
