@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from penstock.cli.places import add_places, kafka_of
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
@@ -52,19 +53,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--trigger", default="10s", metavar="T", help="that the printed MST is for (10s)")
     parser.add_argument("--quick", action="store_true", help="two batch lengths, five batches each, one repetition")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the input (0)")
-    _add_places(parser)
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="for input and checkpoints; all workers must see it")
+    add_places(parser)
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="samples, as Parquet")
     parser.add_argument("--output", choices=("table", "json"), default="table")
     parser.set_defaults(run=run)
-
-
-def _add_places(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--source", choices=("files", "kafka"), default="files", help="where rows come from (files)")
-    parser.add_argument("--broker", metavar="HOST:PORT", help="an existing Kafka broker, instead of one of our own")
-    parser.add_argument("--topic", metavar="NAME", help="of that broker, read as it is, from its beginning")
-    parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="kafka.security.… and such")
-    parser.add_argument("--master", metavar="URL", help="an existing cluster: spark://host:7077 (yarn, k8s: untested)")
-    parser.add_argument("--folder", type=Path, metavar="DIR", help="for input and checkpoints; all workers must see it")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -111,21 +104,10 @@ def as_table(rows: list[dict[str, Any]], trigger_s: float) -> Table:
 
 
 def _kafka(options: argparse.Namespace) -> KafkaSource | None:
-    from penstock.live.kafka import KafkaSource
-
-    for name in ("broker", "topic", "option"):
-        if getattr(options, name) and options.source != "kafka":
-            raise BadInput(f"--{name} is for --source kafka")
-    if options.broker is None:
-        if options.topic or options.option:
-            raise BadInput("--topic and --option are for a broker of your own: give --broker host:port")
-        return None
-    if options.topic and options.partitions:
-        raise BadInput(f"--partitions: the topic {options.topic} has as many as it has")
-    wrong = [each for each in options.option if "=" not in each]
-    if wrong:
-        raise BadInput(f"--option {wrong[0]}: write KEY=VALUE")
-    return KafkaSource(options.broker, options.topic or "", dict(each.split("=", 1) for each in options.option))
+    kafka = kafka_of(options)
+    if kafka and kafka.topic and options.partitions:
+        raise BadInput(f"--partitions: the topic {kafka.topic} has as many as it has")
+    return kafka
 
 
 def _counts(text: str) -> tuple[int, ...]:

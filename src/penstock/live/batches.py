@@ -37,13 +37,14 @@ def has_converged(rates: Sequence[float], window: int = 5, agreeing: int = 4, wi
 
 
 def has_settled(batches: Sequence[BatchTime]) -> bool:
-    """Whether batches of one size go at one speed.
+    """Whether batches of one size came to go at one speed, at some time since the first.
 
     A sample is the median of the last five batches: single ones scatter by 8 % on a quarter of a core, and would
     never agree within 5 %.
     """
     rates = [batch.rate for batch in batches]
-    return has_converged([float(np.median(rates[max(0, at - 5) : at])) for at in range(1, len(rates) + 1)])
+    medians = [float(np.median(rates[max(0, at - 5) : at])) for at in range(1, len(rates) + 1)]
+    return any(has_converged(medians[:end]) for end in range(len(medians) + 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,16 @@ class Cluster:
         """CPU that each worker used since it started, with all its executors; empty where no limit holds."""
         return {worker.name: worker.group.cpu_seconds() for worker in self._workers if worker.group}
 
+    def cpu_of_executors(self, application: str) -> dict[str, float]:
+        """The same by executor: each worker keeps a folder for every executor that it ran, the last one lives."""
+        used = self.cpu_seconds()
+        found = {}
+        for worker in used:
+            ran = [int(each.name) for each in (self._holding.scratch / worker / application).glob("[0-9]*")]
+            if ran:
+                found[str(max(ran))] = used[worker]
+        return found
+
     def _start_master(self) -> subprocess.Popen[bytes]:
         words = ["--port", str(self.spec.port), "--webui-port", "0"]
         command = spark_command("master.Master", words, self._holding.scratch)

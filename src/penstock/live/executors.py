@@ -4,20 +4,61 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.core.errors import WorldFailed
+from penstock.core.errors import PlantError, WorldFailed
 
 LOOK_S = 0.25
 
 
-def task_seconds(spark: SparkSession) -> dict[str, float]:
-    """Executors that live, and how long tasks ran on each so far."""
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """One executor that lives."""
+
+    task_s: float
+    """How long tasks ran on it so far, all slots together."""
+    memory_mb: float
+    """The most of its heap that it ever used."""
+    slots: int
+    since_s: float
+    """Unix time of its registration."""
+
+
+def executors(spark: SparkSession) -> dict[str, Executor]:
+    """The executors that live, by their ids. The list lags a start or an end by seconds."""
     listed = _context(spark).statusStore().executorList(True)
     summaries = [listed.apply(place) for place in range(listed.size())]
-    return {each.id(): each.totalDuration() / 1e3 for each in summaries if each.id() != "driver"}
+    return {each.id(): _executor(each) for each in summaries if each.id() != "driver"}
+
+
+def _executor(summary: Any) -> Executor:
+    peak = summary.peakMemoryMetrics()
+    heap = peak.get().getMetricValue("JVMHeapMemory") / 1e6 if peak.isDefined() else 0.0
+    since_s = summary.addTime().getTime() / 1e3
+    return Executor(summary.totalDuration() / 1e3, heap, summary.totalCores(), since_s)
+
+
+def task_seconds(spark: SparkSession) -> dict[str, float]:
+    """How long tasks ran on each executor so far."""
+    return {name: each.task_s for name, each in executors(spark).items()}
+
+
+def request(spark: SparkSession, total: int) -> None:
+    """Ask for so many executors in all. More are started as the cluster has room; none are ended."""
+    nowhere = spark._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap({})  # type: ignore[union-attr]
+    if not _context(spark).requestTotalExecutors(total, 0, nowhere):
+        raise PlantError(f"Spark refuses to ask the cluster for {total} executors")
+
+
+def decommission(spark: SparkSession, names: Iterable[str]) -> None:
+    """Let executors finish what they run, and end; none are started in their place."""
+    jvm: Any = spark._jvm
+    info = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo("scaled in", jvm.scala.Option.empty())
+    for name in names:
+        _context(spark).schedulerBackend().decommissionExecutor(name, info, True, False)
 
 
 def wait_for(spark: SparkSession, executors: int, patience_s: float) -> None:
@@ -36,7 +77,7 @@ def kill(spark: SparkSession, names: Iterable[str]) -> None:
     for name in names:
         wanted.add(name)
     if wanted and not _context(spark).killExecutors(jvm.scala.jdk.javaapi.CollectionConverters.asScala(wanted).toSeq()):
-        raise WorldFailed("Spark refuses to end executors: is dynamic allocation switched on?")
+        raise PlantError("Spark refuses to end executors: is dynamic allocation switched on?")
 
 
 def _context(spark: SparkSession) -> Any:

@@ -73,6 +73,10 @@ class KafkaSource:
         with self.admin() as admin:
             return admin.partitions(self.topic)
 
+    def client_options(self) -> dict[str, str]:
+        """For a client of Kafka's own."""
+        return {"bootstrap.servers": self.address, **self._connection("kafka.")}
+
     def admin(self) -> contextlib.AbstractContextManager[Admin]:
         """Its broker's administrator, with the same options."""
         return kafka_admin(self.address, self._connection("kafka."))

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from penstock.apps.app import App
 from penstock.core.errors import BadInput, WorldFailed
-from penstock.live.batches import BatchTime, Split, has_settled, split
+from penstock.live.batches import Split
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.executors import kill, task_seconds, wait_for
 from penstock.live.feed import Feed, FileFeed, Helping, KafkaFeed, TopicFeed
@@ -34,13 +34,15 @@ from penstock.pipeline.session import session
 LIFTED_CORES = 1.0  # a JVM that starts on a quarter of a core takes a minute, and still compiles after 150 s
 # CPU that an executor needs until its code is compiled: batches of word count went from 1.7 to 0.7 s within 20 s,
 # and to 0.6 s within 30.
-WARM_CPU_S = 30.0
+WARM_CPU_S = 25.0
 QUICK_WARM_CPU_S = 15.0
 WARM_ROWS = 10_000
 LONG_S = 2.0
 WARM_BATCHES = 10  # of a query: a topic must be filled with all of them
 COOL_S = 3.0
 EXECUTORS_S = 120.0
+PILOT_S = 90.0
+FIXED_S = 1.0  # what a batch takes before its first row on a quarter of a core, 0.9 to 1.8 s; a first guess
 HELPED_BY_REPEATING = {"source ran dry", "lost an executor", "did not settle"}
 
 
@@ -132,7 +134,7 @@ class _World:
     bench: Bench
     cluster: Cluster | None
     pace: _Pace
-    guess: Split = field(default_factory=lambda: Split(1.0, 10_000.0))
+    guess: Split = field(default_factory=lambda: Split(FIXED_S, 10_000.0))
     """Of one worker."""
 
     def warm(self) -> None:
@@ -141,47 +143,40 @@ class _World:
         lifted = min(LIFTED_CORES, (os.cpu_count() or 1) / workers) if self.cluster else 1.0
         self.pace.doing = f"warming {workers} workers"
         self._limit(LIFTED_CORES)
-        begun = time.monotonic()
-        rows = self._rows_of_long_batches(workers)
-        warm_s = (QUICK_WARM_CPU_S if self.plan.quick else WARM_CPU_S) / lifted
-        self._run_for(warm_s - (time.monotonic() - begun), rows, workers)
+        rows = self._grown_while_warming(workers, (QUICK_WARM_CPU_S if self.plan.quick else WARM_CPU_S) / lifted)
         self._limit(self.plan.cores)
         slowed = min(1.0, self.plan.cores / lifted) if self.cluster and self.cluster.is_limited else 1.0
-        self.guess = self._pilot(round(rows * slowed), workers)
+        self.guess = self._pilot(round(2 * rows * slowed), workers)
 
-    def _rows_of_long_batches(self, workers: int) -> int:
-        """Grow batches until their rows take longer than their fixed time: short ones leave inner loops uncompiled."""
-        rows = WARM_ROWS * workers
-        for _ in range(5):
-            batches = self.bench.run(self._helping(rows, workers), lambda seen: len(seen) >= 3, WARM_CPU_S)
-            seconds = batches[-1].seconds if batches else LONG_S
-            if seconds >= LONG_S:
+    def _grown_while_warming(self, workers: int, warm_s: float) -> int:
+        """Rows of batches that take 2 s when warm: short ones leave the inner loops uncompiled.
+
+        Cold batches take ten times as long, so the size is judged again after every few.
+        """
+        rows, begun = WARM_ROWS * workers, time.monotonic()
+        while (spent_s := time.monotonic() - begun) < 3 * warm_s:
+            batches = self.bench.run(self._helping(rows, workers), lambda seen: len(seen) >= 4, WARM_CPU_S)
+            quickest_s = min((batch.seconds for batch in batches), default=LONG_S)
+            if quickest_s < 0.8 * LONG_S:
+                rows = round(rows * min(8.0, LONG_S / quickest_s * 1.5))
+            elif spent_s > warm_s:
                 break
-            rows = round(rows * min(8.0, max(4.0, LONG_S / seconds)))
         return rows
 
     def _run_for(self, seconds: float, rows: int, workers: int) -> None:
-        """Run for so long, and half as long again while the speed has not settled."""
-        begun, is_steady = time.monotonic(), False
-
-        def is_enough(batches: list[BatchTime]) -> bool:
-            nonlocal is_steady
-            is_steady = has_settled(batches)
-            spent_s = time.monotonic() - begun
-            return spent_s > seconds and (is_steady or spent_s > 1.5 * seconds)
-
-        while (spent_s := time.monotonic() - begun) < seconds or (spent_s < 1.5 * seconds and not is_steady):
-            self.bench.run(self._helping(rows, workers), is_enough, WARM_CPU_S)
+        """Keep executors busy for a while."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.bench.run(self._helping(rows, workers), lambda _: time.monotonic() > deadline, WARM_CPU_S)
 
     def _pilot(self, rows: int, workers: int) -> Split:
-        """A rough idea of one worker, from a few batches of two sizes on the quota that is measured."""
+        """A rough idea of one worker, from a few long batches on the quota that is measured."""
         self.pace.doing = "first look"
-        helpings = [self._helping(size, workers) for size in (rows // 2, 3 * rows // 2)]
-        sizes = [self.bench.run(helping, lambda seen: len(seen) >= 3, 60.0) for helping in helpings]
-        if not all(sizes):
-            raise WorldFailed(f"no batch of {rows:,} rows ended within 60 s: is the machine busy with something else?")
-        found = split([batches[1:] or batches for batches in sizes])
-        return Split(found.fixed_s, found.rows_per_s / workers)
+        batches = self.bench.run(self._helping(rows, workers), lambda seen: len(seen) >= 3, PILOT_S)
+        if not batches:
+            raise WorldFailed(f"no batch of {rows:,} rows ended within {PILOT_S:.0f} s: is the machine busy?")
+        seconds = sorted(batch.seconds for batch in batches)[len(batches) // 2]
+        return Split(FIXED_S, batches[-1].rows / max(seconds - FIXED_S, seconds / 2) / workers)
 
     def _helping(self, rows: int, workers: int) -> Helping:
         return Helping(rows, WARM_BATCHES, self.plan.partitions_for(workers))

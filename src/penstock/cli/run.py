@@ -1,0 +1,124 @@
+"""`penstock run`: a streaming job that scales itself."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.cli.places import add_places, kafka_of
+from penstock.core.errors import BadInput
+from penstock.core.objective import Limits
+from penstock.core.units import duration_s
+
+if TYPE_CHECKING:
+    from penstock.core.loop import Step
+
+ABOUT = """\
+Run a streaming app and keep it at the right number of executors: the same policies that `penstock
+replay` compares. Without --master, on a real Spark cluster on this machine. Ctrl-C ends the job at a
+batch boundary and keeps its checkpoint; started again with the same --checkpoint and --journal, it
+goes on where it stopped. To scale a job of your own, put one line into it instead:
+
+  controller = penstock.attach(spark, query, policy="filtered", limits=(1, 8), journal="job.jsonl")
+"""
+EXAMPLES = """\
+examples:
+  penstock run wordcount --source kafka --broker 127.0.0.1:9092 --topic text --min 1 --max 5 --journal run.jsonl
+  penstock run mymodule:transform --files incoming/ --min 1 --max 4 --policy mst --model model.json
+  penstock run wordcount --files incoming/ --min 1 --max 4 --dry-run        # decide and journal, change nothing
+  penstock serve run.jsonl                                                  # watch it
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    form = argparse.RawDescriptionHelpFormatter
+    parser = commands.add_parser("run", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
+    parser.add_argument("app", metavar="APP", help="one of `penstock apps`, or module:function")
+    parser.add_argument("--policy", default="filtered", metavar="NAME", help="see `penstock policies` (filtered)")
+    parser.add_argument("--min", type=int, required=True, metavar="N", help="fewest executors")
+    parser.add_argument("--max", type=int, required=True, metavar="N", help="most executors")
+    parser.add_argument("--dry-run", action="store_true", help="decide and journal, but change nothing")
+    _add_job(parser)
+    _add_control(parser)
+    add_places(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_job(parser: argparse.ArgumentParser) -> None:
+    job = parser.add_argument_group("the job")
+    job.add_argument("--files", type=Path, metavar="DIR", help="read the files that come into this folder")
+    job.add_argument("--trigger", default="10s", metavar="T", help="a batch every so often (10s)")
+    job.add_argument("--checkpoint", type=Path, metavar="DIR", help="kept across restarts (a folder that is removed)")
+    job.add_argument("--partitions", type=int, default=10, metavar="N", help="of the state (10)")
+    job.add_argument("--rows-max", type=int, metavar="N", help="rows, or files, that a batch may read")
+    job.add_argument("--cores", type=float, metavar="N", help="of each executor (0.25; 1 with --master)")
+    job.add_argument("--for", dest="seconds", metavar="TIME", help="end after so long: 10m")
+
+
+def _add_control(parser: argparse.ArgumentParser) -> None:
+    control = parser.add_argument_group("the controller")
+    control.add_argument("--tick", default="15s", metavar="T", help="a decision every so often (15s)")
+    control.add_argument("--objective", default="latency<=120s", metavar="TEXT", help="(latency<=120s)")
+    control.add_argument("--model", type=Path, metavar="FILE", help="what `penstock fit` wrote; else it is learnt")
+    control.add_argument(
+        "--journal", type=Path, metavar="FILE", help="every step, for serve, status, explain, calibrate"
+    )
+    control.add_argument("--metrics-port", type=int, metavar="P", help="Prometheus metrics on loopback")
+    control.add_argument("--pause-file", default="", metavar="FILE", help="while it is there, nothing is changed")
+    control.add_argument("--safe", type=int, metavar="N", help="executors to fall back to when nothing can be seen")
+    control.add_argument("--price", default="0.10/h", metavar="PRICE", help="of an executor (0.10/h)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from penstock.apps.app import find_app
+    from penstock.apps.catalogue import APPS
+    from penstock.live.attach import Wanted
+    from penstock.live.driver import RunPlan, run_job
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("penstock").setLevel(logging.INFO)
+    kafka = kafka_of(options)
+    if kafka is None and options.files is None:
+        raise BadInput("nothing to read: give --files DIR, or --source kafka --broker HOST:PORT --topic NAME")
+    if kafka is not None:
+        kafka.partitions()  # a topic that does not exist is said now, not by a query in two minutes
+    elif not options.files.is_dir():
+        raise BadInput(f"--files {options.files}: no such folder")
+    wanted = Wanted(
+        policy=options.policy,
+        limits=Limits(options.min, options.max),
+        tick=options.tick,
+        objective=options.objective,
+        model=options.model,
+        journal=options.journal,
+        metrics_port=options.metrics_port,
+        pause_file=options.pause_file,
+        safe_workers=options.safe,
+        dry_run=options.dry_run,
+        price=options.price,
+    )
+    with tempfile.TemporaryDirectory(prefix="penstock-run-", ignore_cleanup_errors=True) as scratch:
+        plan = RunPlan(
+            app=find_app(options.app, APPS),
+            wanted=wanted,
+            folder=options.files or Path(scratch),
+            checkpoint=(options.checkpoint or Path(scratch) / "checkpoint").absolute(),
+            trigger_s=duration_s(options.trigger, "--trigger"),
+            cores=options.cores or (1.0 if options.master else 0.25),
+            partitions=options.partitions,
+            master=options.master,
+            kafka=kafka,
+            rows_max=options.rows_max,
+            seconds=duration_s(options.seconds, "--for") if options.seconds else None,
+        )
+        wanted.job(plan.app.name)  # bad durations, models and objectives are said before a cluster is started
+        run_job(plan, _nothing)
+    return 0
+
+
+def _nothing(_: Step) -> None:
+    """The log says what changes."""

@@ -1,0 +1,150 @@
+"""`penstock.attach`: one line in a user's own PySpark job, and it scales itself."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.core.dataflow import Dataflow, Operator
+from penstock.core.errors import BadInput, PenstockError
+from penstock.core.job import CapacityModel, Job, WorkerKind
+from penstock.core.journal import Header
+from penstock.core.loop import Faults
+from penstock.core.objective import Limits, Objective, Price
+from penstock.core.units import duration_s
+from penstock.live.arrivals import Places
+from penstock.live.controller import Controller, Parts, reminded
+from penstock.live.doctor import examine
+from penstock.live.learned import Learned
+from penstock.live.metrics import Metrics, serve_metrics
+from penstock.live.plant import CpuSeconds, SparkPlant, slot_seconds
+from penstock.live.recorder import Recorder
+from penstock.models.capacity import read_model
+from penstock.policies.naming import Named
+
+log = logging.getLogger("penstock")
+FAILURES_MAX = 5
+_ATTACHED: dict[str, Controller] = {}  # by application: two controllers of one job would undo each other's work
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How a job is to be controlled; durations as people write them."""
+
+    policy: str = "filtered"
+    limits: Limits = Limits(1, 2)
+    tick: str = "15s"
+    trigger: str | None = None
+    objective: str = "latency<=120s"
+    model: str | Path | None = None
+    journal: str | Path | None = None
+    metrics_port: int | None = None
+    pause_file: str = ""
+    safe_workers: int | None = None
+    dry_run: bool = False
+    cores: float = 1.0
+    price: str = "0.10/h"
+    places: Places = field(default_factory=Places)
+
+    def job(self, name: str) -> Job:
+        """What the policy is told."""
+        model: CapacityModel = read_model(Path(self.model)) if self.model else Learned()
+        return Job(
+            name=name,
+            dataflow=Dataflow((Operator(name, 0.0),)),
+            capacity=model,
+            limits=self.limits,
+            tick_s=duration_s(self.tick, "tick"),
+            kinds=(WorkerKind(cores=self.cores),),
+            objective=Objective.parse(self.objective),
+            price=Price.parse(self.price, "second"),
+            trigger_s=duration_s(self.trigger, "trigger") if self.trigger else None,
+            workers_at_start=self.limits.workers_min or 1,
+        )
+
+
+def attach(
+    spark: SparkSession, *queries: StreamingQuery, policy: str = "filtered", limits: tuple[int, int], **more: Any
+) -> Controller | None:
+    """Control the executors of a running job from now on; returns None, and says why, where that cannot be done.
+
+    `limits` are the fewest and the most executors. More: tick, trigger, objective, model, journal, metrics_port,
+    pause_file, safe_workers, dry_run, places (see `Wanted`). It never raises into the job.
+    """
+    try:
+        return attached(spark, queries, Wanted(policy=policy, limits=Limits(*limits), **more))
+    except PenstockError as error:
+        log.error("not attached: %s", error)
+    except Exception as error:
+        log.error("not attached: %s: %s", type(error).__name__, error)
+    return None
+
+
+def attached(
+    spark: SparkSession,
+    queries: tuple[StreamingQuery, ...],
+    wanted: Wanted,
+    cpu: CpuSeconds = slot_seconds,
+    told: Any = lambda _: None,
+) -> Controller:
+    """The same for callers that want errors."""
+    if not queries:
+        raise BadInput("attach needs at least one streaming query: attach(spark, query, limits=(1, 8))")
+    for finding in examine(spark, queries, wanted.limits.workers_max):
+        if finding.is_fatal:
+            raise BadInput(finding.says)
+        log.warning("%s: %s", finding.what, finding.says)
+    _need_alone(spark)
+    need_room(spark, wanted.limits)
+    controller = Controller(_parts(spark, queries, wanted, cpu), told)
+    _ATTACHED[spark.sparkContext.applicationId] = controller
+    controller.start()
+    return controller
+
+
+def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wanted, cpu: CpuSeconds) -> Parts:
+    job = wanted.job(queries[0].name or spark.sparkContext.appName or "job")
+    named = Named.parse(wanted.policy)
+    policy = replace(named, parameters={**named.parameters, **_given(wanted)}).build_safe(job)
+    plant = SparkPlant(spark, job, wanted.places, cpu)
+    recorder = None
+    if wanted.journal:
+        header = Header(
+            job.name, wanted.policy, job.limits, job.objective, job.price, job.tick_s, origin_s=plant.origin_s
+        )
+        recorder = Recorder(Path(wanted.journal), header, policy.memory_s)
+        if recorder.past:
+            plant.go_on(recorder.past[-1].seen, recorder.header.origin_s or plant.origin_s)
+            policy = reminded(policy, recorder.past)
+    for query in queries:
+        plant.watch(query)
+    metrics = Metrics(job.name)
+    server = serve_metrics(metrics, wanted.metrics_port) if wanted.metrics_port is not None else None
+    faults = Faults(named.parameters.get("failures_max", FAILURES_MAX), wanted.safe_workers)
+    return Parts(plant, policy, job, faults, recorder, metrics, server, wanted.dry_run)
+
+
+def _given(wanted: Wanted) -> Mapping[str, Any]:
+    given: dict[str, Any] = {"pause_file": wanted.pause_file} if wanted.pause_file else {}
+    return given | ({"safe_workers": wanted.safe_workers} if wanted.safe_workers is not None else {})
+
+
+def _need_alone(spark: SparkSession) -> None:
+    other = _ATTACHED.get(spark.sparkContext.applicationId)
+    if other is not None and other.is_running:
+        raise BadInput("this job has a controller already: stop that one first")
+
+
+def need_room(spark: SparkSession, limits: Limits) -> None:
+    """Refuse limits that the application's own ceiling does not allow."""
+    conf = spark.sparkContext.getConf()
+    cores, most = int(conf.get("spark.executor.cores") or 1), conf.get("spark.cores.max")
+    if most is not None and limits.workers_max * cores > int(most):
+        wanted = f"{limits.workers_max} executors of {cores} cores"
+        raise BadInput(f"the limits allow {wanted}, spark.cores.max is {most}: lower the limit or raise the setting")

@@ -1,0 +1,172 @@
+"""The live controller: observe, decide, limit, apply, journal, once a tick, in one thread beside the job."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from http.server import ThreadingHTTPServer
+
+from penstock.core.allocation import Allocation
+from penstock.core.errors import PenstockError, PlantError
+from penstock.core.job import Job
+from penstock.core.loop import Faults, Plant, Policy, Step, control
+from penstock.core.observation import Observation
+from penstock.live.metrics import Metrics
+from penstock.live.plant import SparkPlant
+from penstock.live.recorder import Recorder
+
+log = logging.getLogger("penstock")
+TEND_S = 0.2
+
+
+class DryRun:
+    """A plant that is only looked at."""
+
+    def __init__(self, plant: SparkPlant) -> None:
+        self._plant = plant
+        self.knobs = plant.knobs
+
+    def observe(self) -> Observation | None:
+        return self._plant.observe()
+
+    def apply(self, target: Allocation) -> None:
+        """What would have been asked for is in the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a controller is made of."""
+
+    plant: SparkPlant
+    policy: Policy
+    job: Job
+    faults: Faults
+    recorder: Recorder | None = None
+    metrics: Metrics | None = None
+    server: ThreadingHTTPServer | None = None
+    is_dry: bool = False
+
+
+class Controller:
+    """Keeps a job at the right size until `stop`. It raises nothing into the job: a failure is logged and retried."""
+
+    def __init__(self, parts: Parts, told: Callable[[Step], None] = lambda _: None) -> None:
+        self._parts, self._told = parts, told
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="penstock", daemon=True)
+        self._said = ""
+        self._folded = 0
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, patience_s: float = 10.0) -> None:
+        """Leave the job as it is."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(patience_s)
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        parts = self._parts
+        try:
+            while not self._stopped.is_set():
+                try:
+                    self._control()
+                except Exception as error:
+                    self._note_failure(error)
+                    self._stopped.wait(parts.job.tick_s)
+        finally:
+            if parts.server:
+                parts.server.shutdown()
+                parts.server.server_close()
+            if parts.recorder:
+                parts.recorder.__exit__(None, None, None)
+
+    def _control(self) -> None:
+        parts = self._parts
+        plant: Plant = DryRun(parts.plant) if parts.is_dry else parts.plant
+        for step in control(plant, parts.policy, parts.job.limits, self._ticks(), parts.faults):
+            if parts.metrics:
+                parts.metrics.note(step)
+            self._record(step)
+            self._log(step)
+            self._told(step)
+
+    def _ticks(self) -> Iterator[None]:
+        """A tick every `tick_s`; between ticks, executors that nobody wants are ended."""
+        next_s = time.monotonic()
+        while True:
+            next_s = max(next_s + self._parts.job.tick_s, time.monotonic())
+            while (left_s := next_s - time.monotonic()) > 0:
+                if self._stopped.wait(min(TEND_S, left_s)):
+                    return
+                self._tend()
+            yield
+            self._note_unseen()
+
+    def _tend(self) -> None:
+        if self._parts.is_dry:
+            return
+        try:
+            self._parts.plant.tend()
+        except (PenstockError, OSError) as error:
+            self._say(f"executors cannot be ended: {error}")
+        except Exception as error:  # py4j, when the JVM goes
+            self._say(f"executors cannot be ended: {type(error).__name__}")
+
+    def _record(self, step: Step) -> None:
+        """A full disk must not stop the control."""
+        if self._parts.recorder is None:
+            return
+        try:
+            self._parts.recorder.write(step)
+        except PenstockError as error:
+            self._note_failure(error)
+
+    def _log(self, step: Step) -> None:
+        """One line for a change, or for something new to say; the same again is folded."""
+        asked, wanted, seen = len(step.seen.target.workers), len(step.target.workers), step.seen
+        if asked != wanted:
+            event = "scaling" if not self._parts.is_dry else "would scale"
+            figures = f"rate={seen.input_rate:.0f}/s backlog={seen.backlog:.0f} latency={seen.latency_s:.1f}s"
+            log.info("%s executors=%d->%d %s reason=%s", event, asked, wanted, figures, step.decision.reason)
+            self._said = ""
+        elif (words := re.sub(r"[\d.,]+", "#", step.decision.reason)) != self._said:
+            if self._folded:
+                log.info("the same %d times more", self._folded)
+            log.info("keeping executors=%d reason=%s", wanted, step.decision.reason)
+            self._said, self._folded = words, 0
+        else:
+            self._folded += 1
+
+    def _note_unseen(self) -> None:
+        if self._parts.faults.unseen == 1:
+            self._note_failure(PlantError(self._parts.faults.why))
+
+    def _note_failure(self, error: Exception) -> None:
+        if self._parts.metrics:
+            self._parts.metrics.note_error()
+        self._say(f"{type(error).__name__}: {error}" if not isinstance(error, PenstockError) else str(error))
+
+    def _say(self, words: str) -> None:
+        """Once, until something else is said."""
+        if words != self._said:
+            log.warning("%s: what runs is kept", words)
+            self._said = words
+
+
+def reminded(policy: Policy, past: Sequence[Step]) -> Policy:
+    """The policy as it was when an earlier controller stopped: it sees the journal's tail again."""
+    for step in past:
+        with suppress(Exception):
+            policy.decide(step.seen)
+    return policy

@@ -1,0 +1,85 @@
+"""What would not work, before it does not: one line for each thing that keeps a job from being scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.live.executors import task_seconds
+
+HOT = 3.0  # times as many tasks' seconds as the middle executor
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `is_fatal`: the job cannot be scaled at all."""
+
+    what: str
+    says: str
+    is_fatal: bool = False
+
+
+def examine(spark: Any, queries: Sequence[StreamingQuery] = (), workers_max: int | None = None) -> list[Finding]:
+    """All that is wrong with a session and its queries; nothing wrong is an empty list."""
+    if not isinstance(spark, SparkSession) or not hasattr(spark, "_jsc"):
+        says = "Spark Connect and serverless sessions have no scheduler to ask for executors: run in the driver"
+        return [Finding("session", says, True)]
+    found = [*_session(spark), *_width(spark, queries, workers_max), *_hot(spark)]
+    for query in queries:
+        found += _trigger(query)
+    return found
+
+
+def _session(spark: SparkSession) -> Iterator[Finding]:
+    conf = spark.sparkContext.getConf()
+    master = spark.sparkContext.master or ""
+    if master.startswith("local"):
+        says = f"{master} has no executors to add or to end: use a cluster"
+        yield Finding("master", says, True)
+    if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        says = "dynamic allocation is on and would fight every decision: set spark.dynamicAllocation.enabled=false"
+        yield Finding("dynamic allocation", says, True)
+    if conf.get("spark.decommission.enabled", "false") != "true":
+        says = "executors that leave in the middle of a long batch are killed: set spark.decommission.enabled=true"
+        yield Finding("decommissioning", says)
+
+
+def _width(spark: SparkSession, queries: Sequence[StreamingQuery], workers_max: int | None) -> Iterator[Finding]:
+    cores = int(spark.sparkContext.getConf().get("spark.executor.cores", "1") or 1)
+    executors = workers_max or len(task_seconds(spark))
+    for query in queries:
+        partitions = _state_partitions(query) or int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+        if executors * cores > partitions:
+            says = f"{executors} executors x {cores} cores for {partitions} partitions: the rest would idle"
+            yield Finding("partitions", f"{says} (the number of state partitions is frozen in the checkpoint)")
+
+
+def _state_partitions(query: StreamingQuery) -> int | None:
+    last = query.lastProgress
+    operators = last["stateOperators"] if last else []
+    return next((int(each["numShufflePartitions"]) for each in operators if "numShufflePartitions" in each), None)
+
+
+def _hot(spark: SparkSession) -> Iterator[Finding]:
+    """One executor with far more task time than the others: a hot partition, which more executors do not cool."""
+    busy = sorted(task_seconds(spark).values())
+    if len(busy) > 2 and busy[len(busy) // 2] > 0 and busy[-1] > HOT * busy[len(busy) // 2]:
+        says = f"one executor ran tasks for {busy[-1]:.0f} s, the middle one for {busy[len(busy) // 2]:.0f} s"
+        yield Finding("hot partition", f"{says}: more executors will not help; spread the key")
+
+
+def _trigger(query: StreamingQuery) -> Iterator[Finding]:
+    execution = query._jsq.streamingQuery() if hasattr(query._jsq, "streamingQuery") else None
+    kind = execution.trigger().getClass().getSimpleName() if execution is not None else ""
+    name = query.name or query.id
+    if kind.startswith(("AvailableNow", "OneTime")):
+        yield Finding(
+            "trigger", f"query {name} ends by itself ({kind}): size it beforehand with `penstock advise`", True
+        )
+    elif kind.startswith(("RealTime", "Continuous")):
+        says = f"query {name} keeps one long task for each partition ({kind}): its capacity is slots, not a rate"
+        yield Finding("trigger", says, True)

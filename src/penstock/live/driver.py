@@ -1,0 +1,159 @@
+"""`penstock run`: the driver of a job, its source and its controller, until it is told to end."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.apps.app import App
+from penstock.core.errors import BadInput, WorldFailed
+from penstock.core.loop import Step
+from penstock.live.arrivals import Places
+from penstock.live.attach import Wanted, attached
+from penstock.live.cluster import Cluster, ClusterSpec
+from penstock.live.controller import Controller
+from penstock.live.executors import wait_for
+from penstock.live.jars import kafka_jars
+from penstock.live.kafka import KafkaSource
+from penstock.live.plant import CpuSeconds, slot_seconds
+from penstock.live.sampler import called
+from penstock.pipeline.session import session
+
+LOOK_S = 0.5
+BOUNDARY_S = 120.0
+EXECUTORS_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What to run, and where."""
+
+    app: App
+    wanted: Wanted
+    folder: Path
+    """Of files to read, where the source is files."""
+    checkpoint: Path
+    trigger_s: float = 10.0
+    cores: float = 0.25
+    memory_mb: int = 1024
+    partitions: int = 10
+    master: str | None = None
+    kafka: KafkaSource | None = None
+    rows_max: int | None = None
+    """Of a batch: maxOffsetsPerTrigger, or files for a folder."""
+    seconds: float | None = None
+    """End after so long; None runs until it is told to end."""
+
+    @property
+    def slots(self) -> int:
+        return max(1, -(-int(self.cores * 1000) // 1000))
+
+
+def run_job(plan: RunPlan, told: Callable[[Step], None], ready: Callable[[Controller], None] = lambda _: None) -> None:
+    """Run until Ctrl-C or the end of its time; then end at a batch boundary, with the checkpoint kept."""
+    with _place(plan) as (spark, cpu):
+        query = _start(spark, plan)
+        controller = None
+        try:
+            controller = attached(spark, (query,), _wanted(plan), cpu, told)
+            ready(controller)
+            _watch(query, plan)
+        finally:
+            if controller is not None:
+                controller.stop()
+            _end(query)
+
+
+@contextlib.contextmanager
+def _place(plan: RunPlan) -> Iterator[tuple[SparkSession, CpuSeconds]]:
+    most = plan.wanted.limits.workers_max
+    with contextlib.ExitStack() as stack:
+        cluster = None
+        if plan.master is None:
+            cluster = stack.enter_context(Cluster.start(ClusterSpec(most, plan.cores, plan.memory_mb)))
+        settings = _settings(plan) | (cluster.settings if cluster else {})
+        master = cluster.url if cluster else plan.master
+        spark = stack.enter_context(session(master, f"penstock run {plan.app.name}", settings))
+        wait_for(spark, most, EXECUTORS_S)  # a standalone application gets all it may have; what is too much goes first
+        yield spark, _gauge(cluster, spark)
+
+
+def _gauge(cluster: Cluster | None, spark: SparkSession) -> CpuSeconds:
+    if cluster is None or not cluster.is_limited:
+        return slot_seconds
+    application = spark.sparkContext.applicationId
+
+    def cpu(_: object) -> dict[str, float]:
+        return cluster.cpu_of_executors(application)
+
+    return cpu
+
+
+def _settings(plan: RunPlan) -> dict[str, str]:
+    settings = {
+        "spark.cores.max": str(plan.wanted.limits.workers_max * plan.slots),
+        "spark.executor.cores": str(plan.slots),
+        "spark.executor.memory": f"{plan.memory_mb}m",
+        "spark.sql.shuffle.partitions": str(plan.partitions),
+        "spark.sql.adaptive.enabled": "false",
+        "spark.dynamicAllocation.enabled": "false",
+        "spark.decommission.enabled": "true",
+        "spark.driver.memory": "1g",
+    }
+    return settings | ({"spark.jars": kafka_jars().spark_jars} if plan.kafka else {})
+
+
+def _start(spark: SparkSession, plan: RunPlan) -> StreamingQuery:
+    result = called(plan.app, _stream(spark, plan))
+    if not getattr(result, "isStreaming", False):
+        raise BadInput(f"app {plan.app.name} is not streaming: return a DataFrame made of the one it was given")
+    writer = result.writeStream.format("noop").outputMode(plan.app.output_mode).queryName(plan.app.name)
+    writer = writer.option("checkpointLocation", str(plan.checkpoint))
+    try:
+        return writer.trigger(processingTime=f"{plan.trigger_s:g} seconds").start()
+    except PySparkException as error:
+        raise BadInput(f"app {plan.app.name} cannot be started: {str(error).splitlines()[0][:300]}") from None
+
+
+def _stream(spark: SparkSession, plan: RunPlan) -> DataFrame:
+    if plan.kafka is None:
+        reader = spark.readStream.format("text")
+        reader = reader.option("maxFilesPerTrigger", plan.rows_max) if plan.rows_max else reader
+        return reader.load(str(plan.folder)).withColumn("timestamp", F.current_timestamp())
+    options = {"startingOffsets": "earliest", **plan.kafka.reader_options()}
+    if plan.rows_max:
+        options["maxOffsetsPerTrigger"] = str(plan.rows_max)
+    stream = spark.readStream.format("kafka").options(**options).load()
+    return stream.select(F.col("value").cast("string").alias("value"), "timestamp")
+
+
+def _wanted(plan: RunPlan) -> Wanted:
+    kafka = plan.kafka.client_options() if plan.kafka else {}
+    places = Places(kafka, plan.checkpoint)
+    return replace(plan.wanted, trigger=f"{plan.trigger_s:g}s", cores=plan.cores, places=places)
+
+
+def _watch(query: StreamingQuery, plan: RunPlan) -> None:
+    deadline = time.monotonic() + (plan.seconds if plan.seconds is not None else float("inf"))
+    while query.isActive and time.monotonic() < deadline:
+        time.sleep(LOOK_S)
+    failure = query.exception()
+    if failure is not None:
+        raise WorldFailed(f"app {plan.app.name} failed in Spark: {str(failure).splitlines()[0][:300]}")
+
+
+def _end(query: StreamingQuery) -> None:
+    """Between two batches, so that no work is thrown away; a batch that does not end is left after two minutes."""
+    deadline = time.monotonic() + BOUNDARY_S
+    with contextlib.suppress(PySparkException):
+        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        query.stop()

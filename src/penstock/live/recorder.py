@@ -1,0 +1,109 @@
+"""The journal of a live controller: gone on with after a restart, kept to a size, written by one controller alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TextIO
+
+from penstock.core.errors import BadInput, WorldFailed
+from penstock.core.journal import Header, Journal, JournalWriter
+from penstock.core.loop import Step
+
+ROTATE_BYTES = 64_000_000  # about a month of steps every 15 s
+KEPT = 4
+
+
+class Recorder:
+    """Appends steps to a journal; `past` is what a policy must see again after a restart."""
+
+    def __init__(self, path: Path, header: Header, memory_s: float = 0.0, rotate_bytes: int = ROTATE_BYTES) -> None:
+        self._path, self._rotate_bytes = path, rotate_bytes
+        self._lock = _locked(path)
+        try:
+            self.header, self.past = _before(path, header, memory_s)
+            self._writer = self._opened(has_header=bool(self.past) or _has_header(path))
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def write(self, step: Step) -> None:
+        try:
+            self._writer.write(step)
+            if self._path.stat().st_size > self._rotate_bytes:
+                self._rotate()
+        except OSError as error:
+            raise WorldFailed(f"the journal {self._path} cannot be written: {error.strerror or error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.__exit__(kind, error, trace)
+        self._lock.close()
+
+    def _opened(self, has_header: bool) -> JournalWriter:
+        try:
+            file = self._path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise BadInput(f"the journal {self._path} cannot be written: {error.strerror or error}") from None
+        if has_header and not _ends_whole(self._path):
+            file.write("\n")  # a crash cut the last line short; it must not spoil the next
+        return JournalWriter(file, None if has_header else self.header, flush=True)
+
+    def _rotate(self) -> None:
+        """journal.jsonl becomes journal.jsonl.1, that .2, and so on; the oldest goes."""
+        self._writer.__exit__(None, None, None)
+        for number in range(KEPT - 1, 0, -1):
+            older = self._path.with_name(f"{self._path.name}.{number}")
+            if older.exists():
+                older.replace(self._path.with_name(f"{self._path.name}.{number + 1}"))
+        self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+        self._writer = self._opened(has_header=False)
+
+
+def _locked(path: Path) -> TextIO:
+    """Held until this process ends, whatever ends it."""
+    try:
+        file = path.with_name(f"{path.name}.lock").open("w", encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"the journal {path} cannot be written: {error.strerror or error}") from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise BadInput(f"the journal {path} is written by another controller: a job has one") from None
+    return file
+
+
+def _before(path: Path, header: Header, memory_s: float) -> tuple[Header, Sequence[Step]]:
+    """What an earlier controller of the same job wrote: its header, and the steps to be seen again."""
+    if not path.exists() or path.stat().st_size == 0:
+        return header, ()
+    journal = Journal.open(path)
+    if journal.header.job != header.job:
+        raise BadInput(f"the journal {path} is of the job {journal.header.job}, not {header.job}: choose another file")
+    tail: deque[Step] = deque()
+    older = path.with_name(f"{path.name}.1")
+    for part in (*((Journal.open(older),) if older.exists() else ()), journal):
+        for step in part:
+            tail.append(step)
+            while len(tail) > 1 and tail[0].seen.time_s < step.seen.time_s - memory_s:
+                tail.popleft()
+    return journal.header, tuple(tail)
+
+
+def _has_header(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def _ends_whole(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"

@@ -1,0 +1,66 @@
+"""Which executor stands for which worker. A policy names slots; executors come, go and are lost as Spark likes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from penstock.core.allocation import Allocation, Worker
+
+
+class Slots:
+    """The slots of a target, and the executors in them.
+
+    >>> slots = Slots(Allocation.of(2))
+    >>> slots.settle(["7"])
+    >>> [worker.name for worker in slots.running.workers], slots.executor("w1")
+    (['w1'], '7')
+    """
+
+    def __init__(self, target: Allocation) -> None:
+        self.target = target
+        self.lost = 0
+        """Executors that went without being told to."""
+        self._executors: dict[Worker, str] = {}
+        self._leaving: dict[Worker, str] = {}
+        self._surplus: list[str] = []
+        self._told: set[str] = set()
+
+    def retarget(self, target: Allocation) -> None:
+        """Slots that are no longer wanted are left as soon as may be."""
+        self.target = target
+        for worker in [worker for worker in self._executors if worker not in target.workers]:
+            self._leaving[worker] = self._executors.pop(worker)
+
+    def settle(self, executors: Iterable[str]) -> None:
+        """Take note of the executors that live: the oldest go to the oldest empty slots."""
+        there = list(executors)
+        self._told &= set(there)
+        for worker in [worker for worker, name in self._executors.items() if name not in there]:
+            self.lost += 1
+            del self._executors[worker]
+        self._leaving = {worker: name for worker, name in self._leaving.items() if name in there}
+        taken = {*self._executors.values(), *self._leaving.values()}
+        free = [name for name in there if name not in taken]
+        empty = [worker for worker in self.target.workers if worker not in self._executors]
+        self._executors |= dict(zip(empty, free, strict=False))
+        self._surplus = free[len(empty) :]
+
+    @property
+    def running(self) -> Allocation:
+        """What exists: those that are to leave, too, until they have left."""
+        held = [worker for worker in self.target.workers if worker in self._executors]
+        return replace(self.target, workers=(*held, *self._leaving))
+
+    def executor(self, worker: str) -> str | None:
+        """The executor in a slot, by the slot's name."""
+        held = self._executors | self._leaving
+        return next((name for slot, name in held.items() if slot.name == worker), None)
+
+    def to_end(self) -> list[str]:
+        """Executors that nobody wants and that were not told yet: their slots were given up, or they came late."""
+        return [name for name in (*self._leaving.values(), *self._surplus) if name not in self._told]
+
+    def tell(self, names: Iterable[str]) -> None:
+        """These were told to end; the list of executors lags that by seconds."""
+        self._told.update(names)

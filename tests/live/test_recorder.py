@@ -1,0 +1,74 @@
+"""A live journal: gone on with, rotated, written by one alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.core.errors import BadInput
+from penstock.core.journal import Header, Journal
+from penstock.core.loop import Step
+from penstock.core.objective import Limits, Objective, Price
+from penstock.live.recorder import Recorder
+from penstock.policies.static import Static
+from penstock.sim.replay import replay
+from penstock.sim.scenario import Scenario
+
+
+def header(job: str = "clicks") -> Header:
+    return Header(job, "static", Limits(1, 4), Objective(120.0), Price(), 60.0)
+
+
+def steps() -> list[Step]:
+    scenario = Scenario.constant(rate=30.0, capacity_per_worker=20.0, workers_at_start=2)
+    return list(replay(scenario, Static(scenario.job(), workers=2)))
+
+
+def test_a_restart_goes_on_with_the_same_file_and_shows_the_policy_its_past(tmp_path: Path) -> None:
+    path, made = tmp_path / "journal.jsonl", steps()[:10]
+    with Recorder(path, header()) as recorder:
+        assert recorder.past == ()
+        for step in made[:6]:
+            recorder.write(step)
+    with Recorder(path, header(), memory_s=120.0) as recorder:
+        # Steps lie 60 s apart: the last one and the two within 120 s before it.
+        assert [step.seen.time_s for step in recorder.past] == [step.seen.time_s for step in made[3:6]]
+        for step in made[6:]:
+            recorder.write(step)
+    assert list(Journal.open(path)) == made
+
+
+def test_a_line_that_a_crash_cut_short_costs_itself_alone(tmp_path: Path) -> None:
+    path, made = tmp_path / "journal.jsonl", steps()[:5]
+    with Recorder(path, header()) as recorder:
+        for step in made[:4]:
+            recorder.write(step)
+    path.write_bytes(path.read_bytes()[:-20])
+    with Recorder(path, header()) as recorder:
+        recorder.write(made[4])
+    assert list(Journal.open(path)) == [*made[:3], made[4]]
+
+
+def test_a_journal_that_grows_is_rotated_and_the_past_is_found_across_files(tmp_path: Path) -> None:
+    path, made = tmp_path / "journal.jsonl", steps()[:40]
+    with Recorder(path, header(), rotate_bytes=1500) as recorder:
+        for step in made:
+            recorder.write(step)
+    assert (tmp_path / "journal.jsonl.1").exists()
+    assert not (tmp_path / "journal.jsonl.5").exists()
+    older = list(Journal.open(tmp_path / "journal.jsonl.1"))
+    with Recorder(path, header(), memory_s=1e9) as recorder:
+        assert list(recorder.past)[: len(older)] == older
+
+
+def test_a_second_controller_and_a_journal_of_another_job_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Recorder(path, header()) as recorder:
+        recorder.write(steps()[0])
+        with pytest.raises(BadInput, match="is written by another controller: a job has one"):
+            Recorder(path, header())
+    with pytest.raises(BadInput, match="is of the job clicks, not orders: choose another file"):
+        Recorder(path, header("orders"))
+    with pytest.raises(BadInput, match="cannot be written"):
+        Recorder(tmp_path / "nowhere" / "journal.jsonl", header())

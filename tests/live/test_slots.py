@@ -1,0 +1,52 @@
+"""Executors in slots: they come late, go when told, and are lost when not."""
+
+from __future__ import annotations
+
+from penstock.core.allocation import Allocation
+from penstock.live.slots import Slots
+
+
+def names(allocation: Allocation) -> list[str]:
+    return [worker.name for worker in allocation.workers]
+
+
+def test_executors_fill_the_oldest_empty_slots_and_a_late_one_is_still_awaited() -> None:
+    slots = Slots(Allocation.of(1))
+    slots.settle(["0"])
+    slots.retarget(slots.target.resized(3))
+    slots.settle(["0", "1"])
+    assert names(slots.running) == ["w1", "w2"]
+    assert names(slots.target) == ["w1", "w2", "w3"]
+    assert (slots.executor("w2"), slots.executor("w3")) == ("1", None)
+    assert slots.to_end() == []
+
+
+def test_a_slot_that_is_given_up_runs_until_its_executor_is_gone() -> None:
+    slots = Slots(Allocation.of(2))
+    slots.settle(["0", "1"])
+    slots.retarget(slots.target.resized(1))
+    assert names(slots.running) == ["w1", "w2"]
+    assert slots.to_end() == ["1"]
+    slots.tell(["1"])
+    slots.settle(["0", "1"])  # the list lags
+    assert (names(slots.running), slots.to_end()) == (["w1", "w2"], [])
+    slots.settle(["0"])
+    assert (names(slots.running), slots.lost) == (["w1"], 0)
+
+
+def test_a_lost_executor_is_counted_and_its_slot_goes_to_the_one_that_replaces_it() -> None:
+    slots = Slots(Allocation.of(2))
+    slots.settle(["0", "1"])
+    slots.settle(["0"])
+    assert (names(slots.running), slots.lost) == (["w1"], 1)
+    slots.settle(["0", "2"])
+    assert (names(slots.running), slots.executor("w2")) == (["w1", "w2"], "2")
+
+
+def test_an_executor_that_comes_after_its_slot_was_given_up_is_ended() -> None:
+    slots = Slots(Allocation.of(1))
+    slots.settle(["0"])
+    slots.retarget(slots.target.resized(2))
+    slots.retarget(slots.target.resized(1))
+    slots.settle(["0", "1"])
+    assert (names(slots.running), slots.to_end()) == (["w1"], ["1"])
