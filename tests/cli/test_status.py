@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
@@ -140,3 +142,34 @@ def test_watching_prints_a_line_for_each_change_until_ctrl_c(journal: Path, watc
     _, err = watching.communicate(timeout=5)
     assert (watching.returncode, err) == (130, "penstock: interrupted\n")
     assert time.monotonic() - begun < 2
+
+
+def test_watching_on_a_terminal_redraws_and_gives_the_screen_back(journal: Path) -> None:
+    words = [sys.executable, "-m", "penstock", "status", str(journal), "--watch"]
+    master, slave = pty.openpty()
+    process = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+    os.close(slave)
+    shown = ""
+    try:
+        shown = read_until(master, shown, "step 300")
+        with journal.open("a") as file:
+            file.write('{"time_s": 18060.0}\n')
+        shown = read_until(master, shown, "step 301")
+        os.kill(process.pid, signal.SIGINT)
+        shown = read_until(master, shown, "penstock: interrupted")
+        assert process.wait(timeout=5) == 130
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+    # The alternate screen is entered and left: what stood on the terminal before is there again.
+    assert shown.index("\x1b[?1049h") < shown.index("\x1b[?1049l") < shown.index("penstock: interrupted")
+
+
+def read_until(terminal: int, shown: str, wanted: str) -> str:
+    deadline = time.monotonic() + 20
+    while wanted not in shown:
+        assert time.monotonic() < deadline, shown
+        if select.select([terminal], [], [], 0.2)[0]:
+            shown += os.read(terminal, 65536).decode("utf-8", errors="replace")
+    return shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,33 +40,30 @@ def figures(live: LiveRun, score: Score) -> list[Figure]:
 
 def _seen_last(header: Header, step: Step, missed: bool) -> list[Figure]:
     seen = step.seen
-    running, asked = len(seen.running.workers), len(step.target.workers)
-    said = "all of them run" if asked == running else "starting" if asked > running else "leaving"
-    objective = show.objective(str(header.objective))
-    kept = f"{objective}: {'missed' if missed else 'kept'}"
+    kept = f"{show.objective(str(header.objective))}: {'missed' if missed else 'kept'}"
     by_latency = header.objective.latency_s is not None
-    load = seen.workers.mean("cpu") if seen.workers.columns else float("nan")
-    spare = f"{show.share(seen.input_rate / seen.capacity)} of it is needed" if seen.capacity > 0 else ""
+    load = seen.workers.mean("cpu") if seen.workers.columns else math.nan
+    rate = ("Rate", f"{show.count(seen.input_rate)}/s")
+    latency = ("Latency", show.duration(seen.latency_s))
     return [
-        Figure("Workers", show.count(running), f"{asked} asked for, {said}", "running"),
-        Figure(
-            "Rate",
-            f"{show.count(seen.input_rate)}/s",
-            "events arriving" if by_latency else kept,
-            "rate",
-            missed > by_latency,
-        ),
-        Figure("Capacity", f"{show.count(seen.capacity)}/s", spare, "capacity"),
+        Figure("Workers", show.count(len(seen.running.workers)), _asked(step), "running"),
+        # The objective stands beside what it is about.
+        Figure(*rate, "events arriving" if by_latency else kept, "rate", missed and not by_latency),
+        Figure("Capacity", f"{show.count(seen.capacity)}/s", _needed(seen.input_rate, seen.capacity), "capacity"),
         Figure("Load", show.share(load), "mean CPU of the workers", "load"),
         Figure("Backlog", show.count(seen.backlog), _wait(seen.backlog, seen.capacity), "backlog"),
-        Figure(
-            "Latency",
-            show.duration(seen.latency_s),
-            kept if by_latency else "of the oldest event",
-            "latency",
-            missed and by_latency,
-        ),
+        Figure(*latency, kept if by_latency else "of the oldest event", "latency", missed and by_latency),
     ]
+
+
+def _asked(step: Step) -> str:
+    running, asked = len(step.seen.running.workers), len(step.target.workers)
+    said = "all of them run" if asked == running else "starting" if asked > running else "leaving"
+    return f"{asked} asked for, {said}"
+
+
+def _needed(rate: float, capacity: float) -> str:
+    return f"{show.share(rate / capacity)} of it is needed" if capacity > 0 else ""
 
 
 def _wait(backlog: float, capacity: float) -> str:
