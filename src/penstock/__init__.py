@@ -1,9 +1,23 @@
 """Capacity planning and autoscaling for Spark Structured Streaming."""
 
+from typing import TYPE_CHECKING, Any
+
 from penstock.core.allocation import Allocation, Knob, Worker
 from penstock.core.job import Job
 from penstock.core.loop import Decision, Plant, Policy, Step
 from penstock.core.observation import Observation
 
+if TYPE_CHECKING:
+    from penstock.live.attach import attach
+
 __version__ = "0.1.0"
-__all__ = ["Allocation", "Decision", "Job", "Knob", "Observation", "Plant", "Policy", "Step", "Worker"]
+__all__ = ["Allocation", "Decision", "Job", "Knob", "Observation", "Plant", "Policy", "Step", "Worker", "attach"]
+
+
+def __getattr__(name: str) -> Any:
+    """`attach` is loaded when it is asked for: PySpark takes half a second that a replay does not need."""
+    if name == "attach":
+        from penstock.live.attach import attach
+
+        return attach
+    raise AttributeError(f"module 'penstock' has no attribute '{name}'")

@@ -19,7 +19,9 @@ INTERRUPTED = 130
 COMMANDS = {
     "trace": "make a rate series of a raw log (a Spark job)",
     "replay": "compare policies on a rate series: cost, violations, scaling actions",
+    "run": "run a streaming app that scales itself",
     "measure": "measure how much an app can take, on a real Spark cluster",
+    "doctor": "say what would not work, before it does not",
     "apps": "list the apps that can be measured",
     "fit": "make a capacity model of measured samples",
     "advise": "say how many workers a rate needs",

@@ -9,7 +9,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.core.errors import PenstockError
+from penstock.live.cgroup import find_groups, works
 from penstock.live.executors import task_seconds
+from penstock.live.holding import hold, remove_cgroup
+from penstock.pipeline.java import need_java
 
 HOT = 3.0  # times as many tasks' seconds as the middle executor
 
@@ -31,6 +35,25 @@ def examine(spark: Any, queries: Sequence[StreamingQuery] = (), workers_max: int
     found = [*_session(spark), *_width(spark, queries, workers_max), *_hot(spark)]
     for query in queries:
         found += _trigger(query)
+    return found
+
+
+def examine_machine() -> list[Finding]:
+    """What this machine lacks for a cluster of its own."""
+    found = []
+    try:
+        need_java()
+    except PenstockError as error:
+        found.append(Finding("java", str(error), True))
+    with hold("doctor") as holding:
+        trials = [groups(f"penstock-{holding.mark}-doctor") for groups in find_groups()]
+        usable = [trial for trial in trials if works(trial)]
+        for trial in usable:
+            for folder in trial.folders:
+                remove_cgroup(folder)
+    if not usable:
+        says = "no right to make cgroups: workers of a cluster here use whole cores, whatever --cores says"
+        found.append(Finding("cgroups", says))
     return found
 
 

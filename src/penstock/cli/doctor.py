@@ -1,0 +1,77 @@
+"""`penstock doctor`: what would not work, one line each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from penstock.cli.progress import page
+from penstock.core.errors import BadInput
+
+if TYPE_CHECKING:
+    from penstock.live.doctor import Finding
+
+ABOUT = """\
+Say what would keep a job from being scaled: Spark Connect, local[*], dynamic allocation, triggers that end by
+themselves, real-time mode, more executors than partitions, a hot partition, no decommissioning; and what this
+machine lacks for a cluster of its own: Java, the right to make cgroups, Kafka's jars.
+In a job of your own: `penstock.live.doctor.examine(spark, [query], workers_max=8)`.
+"""
+EXAMPLES = """\
+examples:
+  penstock doctor                                             this machine
+  penstock doctor --master spark://host:7077 --max 8          a session there, as `penstock run` would start it
+  penstock doctor --conf spark.dynamicAllocation.enabled=true --master spark://host:7077
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    form = argparse.RawDescriptionHelpFormatter
+    parser = commands.add_parser("doctor", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
+    parser.add_argument("app", nargs="?", metavar="APP", help="one of `penstock apps`, or module:function")
+    parser.add_argument("--master", metavar="URL", help="examine a session on this cluster too")
+    parser.add_argument("--max", type=int, metavar="N", help="executors that the limits would allow")
+    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of the job")
+    parser.add_argument("--output", choices=("text", "json"), default="text")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from penstock.live.doctor import examine_machine
+
+    found = examine_machine()
+    if options.app:
+        found += _app(options.app)
+    if options.master:
+        found += _session(options)
+    if options.output == "json":
+        print(json.dumps([asdict(finding) for finding in found], indent=1))
+    elif not found:
+        print("nothing found that would not work")
+    else:
+        for finding in found:
+            page().print(f"{'NO ' if finding.is_fatal else 'note'} {finding.what}: {finding.says}", soft_wrap=True)
+    return 1 if any(finding.is_fatal for finding in found) else 0
+
+
+def _app(name: str) -> list[Finding]:
+    """An app that cannot be found or loaded is bad input, said as such."""
+    from penstock.apps.app import find_app
+    from penstock.apps.catalogue import APPS
+
+    find_app(name, APPS)
+    return []
+
+
+def _session(options: argparse.Namespace) -> list[Finding]:
+    from penstock.live.doctor import examine
+    from penstock.pipeline.session import session
+
+    wrong = [each for each in options.conf if "=" not in each]
+    if wrong:
+        raise BadInput(f"--conf {wrong[0]}: write KEY=VALUE")
+    settings = dict(each.split("=", 1) for each in options.conf)
+    with session(options.master, "penstock doctor", settings) as spark:
+        return examine(spark, (), options.max)
