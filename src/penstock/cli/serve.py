@@ -35,5 +35,5 @@ def run(options: argparse.Namespace) -> int:
     """Serve until Ctrl-C, which `main` turns into its exit code."""
     with LiveRun(options.journal) as live, LiveServer(live, options.port, time.time) as server:
         print(f"{options.journal} is at {server.url} (Ctrl-C ends it)", flush=True)
-        server.serve_forever(poll_interval=0.5)
+        server.serve_forever(poll_interval=0.2)
     return 0
