@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+import penstock
 from penstock.cli.main import COMMANDS
 from penstock.policies.naming import POLICIES, Named
 from penstock.testing import check_policy
@@ -40,3 +42,8 @@ def test_the_rooms_in_the_architecture_are_the_rooms_of_the_tree() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     rooms = {path.name for path in (ROOT / "src" / "penstock").iterdir() if (path / "__init__.py").exists()}
     assert {name for name in rooms if f"  {name}/" not in text} == set()
+
+
+def test_the_version_is_one() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert penstock.__version__ == declared

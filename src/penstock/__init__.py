@@ -6,11 +6,12 @@ from penstock.core.allocation import Allocation, Knob, Worker
 from penstock.core.job import Job
 from penstock.core.loop import Decision, Plant, Policy, Step
 from penstock.core.observation import Observation
+from penstock.core.version import VERSION
 
 if TYPE_CHECKING:
     from penstock.live.attach import attach
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["Allocation", "Decision", "Job", "Knob", "Observation", "Plant", "Policy", "Step", "Worker", "attach"]
 
 

@@ -102,6 +102,11 @@ class Cluster:
         return f"http://{HOST}:{self._page_port}"
 
     @property
+    def folder(self) -> Path:
+        """Where its logs and its executors' scratch lie, until it ends."""
+        return self._holding.scratch
+
+    @property
     def is_limited(self) -> bool:
         """Whether CPU limits hold: cgroups could be made."""
         return self._groups is not None

@@ -18,10 +18,10 @@ import pyarrow.parquet
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
-import penstock
 from penstock.core.errors import BadInput, PenstockError
 from penstock.core.files import discard, whole, writable
 from penstock.core.score import Score, score
+from penstock.core.version import VERSION
 from penstock.pipeline.failures import plain
 from penstock.pipeline.python import use_this_python
 from penstock.pipeline.session import session
@@ -116,7 +116,7 @@ def expanded(policy: str) -> Iterator[str]:
 def _cell_name(world: str, policy: str, seed: int) -> str:
     path = Path(policy.partition(":")[0])
     code = path.read_bytes() if path.suffix == ".py" else b""
-    content = f"{penstock.__version__} {world} {policy} {seed} ".encode() + code
+    content = f"{VERSION} {world} {policy} {seed} ".encode() + code
     return hashlib.sha256(content).hexdigest()[:24]
 
 
@@ -172,7 +172,7 @@ def _prepare(spark: SparkSession, policies: Iterable[str], folder: Path) -> None
     use_this_python(spark)
     if master.startswith("local"):
         return
-    package = Path(penstock.__file__).parent
+    package = Path(__file__).parents[1]
     with zipfile.ZipFile(folder / "penstock.zip", "w") as archive:
         for path in package.rglob("*.py"):
             archive.write(path, path.relative_to(package.parent))

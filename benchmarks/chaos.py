@@ -1,0 +1,171 @@
+"""Nothing lost: a keyed count over Kafka that is scaled all the time, while executors, the driver with its controller
+and the broker are killed. `scripts/chaos [--for 5m]`; every event must be counted exactly once at the end."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.feeding import KafkaFeeder
+from penstock.core.errors import PenstockError
+from penstock.core.journal import Journal
+from penstock.core.units import duration_s
+from penstock.live.cluster import Cluster, ClusterSpec
+from penstock.live.kafka import Broker
+from penstock.pipeline.session import session
+
+POLICY = Path(__file__).with_name("updown.py")
+TOPIC = "chaos"
+RATE = 1000.0
+WORKERS = 4
+KILL_EVERY_S = 20.0
+DRAIN_S = 240.0
+
+
+@dataclass(slots=True)
+class World:
+    """What is killed, and what must survive."""
+
+    folder: Path
+    cluster: Cluster
+    broker: Broker
+    driver: subprocess.Popen[bytes] | None = None
+    killed: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "journal.jsonl"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint"
+
+    def start_driver(self) -> None:
+        source = ["--source", "kafka", "--broker", self.broker.address, "--topic", TOPIC, "--master", self.cluster.url]
+        control = ["--policy", f"{POLICY}:UpDown", "--min", "1", "--max", str(WORKERS), "--tick", "3s"]
+        job = ["--trigger", "2s", "--partitions", "4", "--journal", str(self.journal)]
+        words = ["run", "wordcount", *source, *control, *job, "--checkpoint", str(self.checkpoint)]
+        log = (self.folder / "driver.log").open("ab")
+        self.driver = subprocess.Popen([sys.executable, "-m", "penstock", *words], stdout=log, stderr=log)
+
+    def kill_driver(self) -> None:
+        assert self.driver is not None
+        self.driver.kill()
+        self.driver.wait()
+        self.killed["driver"] += 1
+
+    def kill_executor(self, rng: random.Random) -> None:
+        """SIGKILL one executor of this cluster."""
+        numbers = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
+        found = [number for number in numbers if self._is_executor(number)]
+        if found:
+            os.kill(rng.choice(found), signal.SIGKILL)
+            self.killed["executor"] += 1
+
+    def _is_executor(self, pid: int) -> bool:
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            return b"CoarseGrainedExecutorBackend" in words and str(self.cluster.folder).encode() in words
+        return False
+
+    def restart_broker(self) -> None:
+        self.broker.restart()
+        self.killed["broker"] += 1
+
+    def steps(self) -> tuple[int, float, float]:
+        """Scaling actions so far, events that wait, and events answered."""
+        try:
+            steps = list(Journal.open(self.journal))
+        except PenstockError:
+            return 0, 0.0, 0.0
+        actions = sum(step.target.workers != step.seen.target.workers for step in steps)
+        return (actions, steps[-1].seen.backlog, steps[-1].seen.processed) if steps else (0, 0.0, 0.0)
+
+
+def chaos(seconds: float, seed: int = 0) -> dict[str, object]:
+    """Run it; what was found out."""
+    with tempfile.TemporaryDirectory(prefix="penstock-chaos-") as folder, contextlib.ExitStack() as stack:
+        broker = stack.enter_context(Broker.start())
+        broker.create_topic(TOPIC, partitions=4)
+        cluster = stack.enter_context(Cluster.start(ClusterSpec(WORKERS, cores=0.5)))
+        world = World(Path(folder), cluster, broker)
+        feeder = KafkaFeeder(lambda _: RATE, broker.address, TOPIC, [f"k{number}" for number in range(100)])
+        try:
+            feeder.start()
+            world.start_driver()
+            _disturb(world, seconds, random.Random(seed))
+            feeder.stop()
+            _drain(world)
+        finally:
+            if world.driver is not None and world.driver.poll() is None:
+                world.kill_driver()
+        actions, _, _ = world.steps()
+        return {"fed": feeder.fed, "actions": actions, "killed": dict(world.killed), **_compare(world, feeder.counts)}
+
+
+def _disturb(world: World, seconds: float, rng: random.Random) -> None:
+    """An executor every so often; the driver at 40 % of the time; the broker at 70 %."""
+    begun = time.monotonic()
+    events = [(0.4 * seconds, "driver"), (0.7 * seconds, "broker")]
+    next_s = 40.0  # the job needs half a minute to begin
+    while (now_s := time.monotonic() - begun) < seconds:
+        if now_s > next_s:
+            world.kill_executor(rng)
+            next_s += KILL_EVERY_S
+        if events and now_s > events[0][0]:
+            _, what = events.pop(0)
+            if what == "driver":
+                world.kill_driver()
+                world.start_driver()
+            else:
+                world.restart_broker()
+        time.sleep(0.5)
+
+
+def _drain(world: World) -> None:
+    """Until all that was fed has been answered; then end at a batch boundary."""
+    assert world.driver is not None
+    deadline = time.monotonic() + DRAIN_S
+    while time.monotonic() < deadline and world.steps()[1] > 0:
+        if world.driver.poll() is not None:
+            raise SystemExit(f"the driver ended by itself: {(world.folder / 'driver.log').read_text()[-2000:]}")
+        time.sleep(2)
+    time.sleep(15)  # a tick and a batch more, for what came while the journal said 0
+    world.driver.send_signal(signal.SIGINT)
+    world.driver.wait(180)
+
+
+def _compare(world: World, fed: Counter[str]) -> dict[str, object]:
+    """What Spark's own state says was counted, word by word."""
+    with session("local[2]", "chaos state") as spark:
+        state = spark.read.format("statestore").load(str(world.checkpoint))
+        counted = {row[0]: row[1] for row in state.selectExpr("key.word", "value.count").collect()}
+    wrong = {word: (count, counted.get(word, 0)) for word, count in fed.items() if counted.get(word, 0) != count}
+    return {"counted": sum(counted.values()), "wrong": wrong}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/chaos", description=__doc__)
+    parser.add_argument("--for", dest="seconds", default="5m", metavar="TIME")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    found = chaos(duration_s(options.seconds, "--for"), options.seed)
+    for name, value in found.items():
+        print(f"{name}: {value}")
+    lost = found["wrong"] or found["counted"] != found["fed"]
+    print("LOST OR COUNTED TWICE" if lost else "every event was counted exactly once")
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""`penstock run` and `penstock.attach` on a real cluster: workers follow, nothing is left, a restart goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.core.journal import Journal
+from penstock.core.loop import Step
+from penstock.live.cluster import Cluster, ClusterSpec
+from tests.live.processes import wait_for_none
+
+pytestmark = pytest.mark.spark
+
+POLICY = """
+from penstock import Decision, Knob
+class Later:
+    needs, memory_s = frozenset({Knob.WORKERS}), 0.0
+    def __init__(self, job): pass
+    def decide(self, seen):
+        workers = 2 if 15 < seen.time_s % 1000 < 55 else 1
+        return Decision(seen.target.resized(workers), f"{workers} by the clock")
+"""
+
+
+@pytest.fixture
+def incoming(tmp_path: Path) -> Iterator[Path]:
+    """A folder into which a file of 200 rows comes every second."""
+    folder, done = tmp_path / "incoming", threading.Event()
+    folder.mkdir()
+
+    def feed() -> None:
+        number = 0
+        while not done.wait(1.0):
+            number += 1
+            scratch = folder / f".{number}"
+            scratch.write_text("some words come and some go\n" * 200)
+            scratch.replace(folder / f"{number:05}.txt")
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    yield folder
+    done.set()
+    thread.join()
+
+
+def running(steps: list[Step]) -> list[int]:
+    return [len(step.seen.running.workers) for step in steps]
+
+
+def command(folder: Path, *words: object) -> list[str]:
+    common = ["--min", "1", "--max", "2", "--trigger", "2s", "--tick", "2s", "--cores", "0.5", "--partitions", "4"]
+    places = ["--checkpoint", str(folder / "checkpoint"), "--journal", str(folder / "journal.jsonl")]
+    return [sys.executable, "-m", "penstock", "run", "wordcount", *common, *places, *map(str, words)]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    scratch = folder / "scratch"
+    scratch.mkdir(exist_ok=True)
+    return {**os.environ, "TMPDIR": str(scratch)}
+
+
+def test_a_job_follows_its_policy_and_goes_on_after_ctrl_c(incoming: Path, tmp_path: Path) -> None:
+    (tmp_path / "later.py").write_text(POLICY)
+    words = command(tmp_path, "--files", incoming, "--policy", f"{tmp_path}/later.py:Later", "--metrics-port", "0")
+    process = subprocess.Popen(words, env=environment(tmp_path), stderr=subprocess.PIPE, text=True)
+    journal = tmp_path / "journal.jsonl"
+    _wait_until(lambda: journal.exists() and len(list(Journal.open(journal))) > 5, process)
+    _wait_until(lambda: list(Journal.open(journal))[-1].seen.time_s > 75, process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    steps = list(Journal.open(journal))
+    assert max(running(steps)) == 2
+    assert running(steps)[-1] == 1
+    last = steps[-1].seen
+    assert last.processed > 0
+    assert last.arrived == pytest.approx(last.processed + last.backlog, abs=1.0)
+    assert "executors=1->2" in said
+    assert wait_for_none(tmp_path / "scratch") == []
+
+    again = subprocess.run(
+        [*words, "--for", "25s"], env=environment(tmp_path), capture_output=True, text=True, timeout=240
+    )
+    assert again.returncode == 0, again.stderr
+    more = list(Journal.open(journal))
+    assert len(more) > len(steps)
+    assert more[len(steps)].seen.time_s > steps[-1].seen.time_s
+    assert more[len(steps)].seen.arrived >= last.processed
+    assert wait_for_none(tmp_path / "scratch") == []
+
+
+ATTACHING = """
+import sys, time, logging, urllib.request
+import penstock
+from pyspark.sql import SparkSession
+logging.basicConfig(level=logging.INFO)
+master, folder, checkpoint, journal = sys.argv[1:]
+spark = (SparkSession.builder.master(master).config("spark.cores.max", "2").config("spark.executor.cores", "1")
+         .config("spark.sql.shuffle.partitions", "4").config("spark.driver.host", "127.0.0.1").getOrCreate())
+rows = spark.readStream.format("text").load(folder)
+query = (rows.groupBy("value").count().writeStream.format("noop").outputMode("update").queryName("mine")
+         .option("checkpointLocation", checkpoint).trigger(processingTime="2 seconds").start())
+places = dict(policy="static:workers=1", tick="2s", journal=journal)
+assert penstock.attach(spark, query, limits=(1, 9), **places) is None       # above spark.cores.max
+assert penstock.attach(spark, query, limits=(1, 2), policy="nonsense") is None
+controller = penstock.attach(spark, query, limits=(1, 2), **places)
+assert controller.is_running
+assert penstock.attach(spark, query, limits=(1, 2), policy="static:workers=1") is None   # a job has one
+time.sleep(30)
+controller.stop()
+assert query.isActive
+query.stop(); spark.stop()
+print("the job ran on")
+"""
+
+
+def test_one_line_in_a_job_of_ones_own_scales_it_and_never_stops_it(incoming: Path, tmp_path: Path) -> None:
+    script, journal = tmp_path / "job.py", tmp_path / "journal.jsonl"
+    script.write_text(ATTACHING)
+    with Cluster.start(ClusterSpec(2, cores=0.5)) as cluster:
+        words = [sys.executable, script, cluster.url, incoming, tmp_path / "checkpoint", journal]
+        done = subprocess.run(
+            [*map(str, words)], env=environment(tmp_path), capture_output=True, text=True, timeout=240
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "the job ran on" in done.stdout
+    for expected in ("spark.cores.max is 2", "unknown policy 'nonsense'", "has a controller already"):
+        assert expected in done.stderr
+    assert running(list(Journal.open(journal)))[-1] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "nothing to read: give --files DIR"),
+        (["--files", "nowhere"], "no such folder"),
+        (["--files", ".", "--policy", "nonsense"], "unknown policy 'nonsense'"),
+        (["--files", ".", "--min", "3"], "the least number of workers (3) is above the most (2)"),
+        (["--files", ".", "--tick", "fast"], "is not a duration"),
+        (["--files", ".", "--model", "none.json"], "no such model file"),
+        (["--files", ".", "--master", "spark://127.0.0.1:1"], "does not answer"),
+        (["--files", ".", "--safe", "-1"], "must not be negative"),
+    ],
+)
+def test_what_cannot_be_run_is_one_line(words: list[str], message: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        command(tmp_path, *words), cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode in (2, 3)
+    (line,) = done.stderr.strip().splitlines()
+    assert message in line
+    assert wait_for_none(tmp_path / "scratch") == []
+
+
+def _wait_until(ready: object, process: subprocess.Popen[str], patience_s: float = 200.0) -> None:
+    assert callable(ready)
+    deadline = time.monotonic() + patience_s
+    while not ready():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
