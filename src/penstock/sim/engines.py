@@ -79,10 +79,11 @@ class MicroBatches:
         self.trigger_s: float | None = spec.trigger_s
         self.fifo = Fifo(unit_s)
         self._running: _Running | None = None
-        self._next_s = 0.0
+        self._next_s = spec.offset_s
         self._arrived_until_s = 0.0
         self._last: tuple[float, float, float, float] | None = None  # rows, execution, fixed part, end
         self._now_s = 0.0
+        self._joins = 0
         self.worked = 0.0
 
     @property
@@ -112,7 +113,9 @@ class MicroBatches:
         rows = min(waiting, self._spec.rows_max) if self._spec.rows_max else waiting
         if rows > 0 and segment.workers > 0:
             fixed_s = self._capacity.fixed_s(segment.workers)
-            self._running = _Running(rows, start_s, segment.workers, fixed_s, rows)
+            first_s = self._spec.first_s if segment.joins > self._joins else 0.0
+            self._joins = segment.joins
+            self._running = _Running(rows, start_s, segment.workers, fixed_s + first_s, rows)
         else:
             self._next_s = self._after(start_s)
         return start_s
@@ -143,8 +146,8 @@ class MicroBatches:
 
     def _after(self, time_s: float) -> float:
         """The next tick of the trigger's clock, strictly later."""
-        trigger_s = self._spec.trigger_s
-        return (math.floor(time_s / trigger_s + 1e-9) + 1) * trigger_s
+        trigger_s, offset_s = self._spec.trigger_s, self._spec.offset_s
+        return (math.floor((time_s - offset_s) / trigger_s + 1e-9) + 1) * trigger_s + offset_s
 
     def _arrive_until(self, time_s: float, rate: float) -> None:
         self.fifo.arrive(self._arrived_until_s, time_s, rate * (time_s - self._arrived_until_s))
@@ -155,6 +158,8 @@ class MicroBatches:
         oldest_s = self.fifo.oldest_s()
         if oldest_s is None:
             return 0.0
+        if not self._spec.foresees:
+            return now_s - oldest_s
         speed = self._capacity.capacity(workers)
         if self._running is not None:
             ends_s = now_s + self._running.fixed_left_s + (self._running.rows_left / speed if speed else 0.0)

@@ -61,6 +61,7 @@ class Gauges:
         if self._late:
             self._late.append(load)
             load = self._late.popleft()
+        load = self._noise.cpu_idle + (self._noise.cpu_busy - self._noise.cpu_idle) * load
         if self._cpu is None:
             return round(min(1.0, load), 4)
         row, shared = self._cpu.row(), self._noise.cpu_shared

@@ -62,11 +62,16 @@ class NoiseSpec:
     """Share of the CPU's variance that all workers have in common, as neighbours on one host do; 0…1."""
     cpu_late_s: float = 0.0
     """A CPU meter shows the load of this long ago, in whole ticks."""
+    cpu_idle: float = 0.0
+    """What it shows while nothing is worked on, and below, while all work."""
+    cpu_busy: float = 1.0
 
     def __post_init__(self) -> None:
         for key in ("cpu", "memory", "rate"):
             between(f"noise.{key}", getattr(self, key), 0, 10)
         between("noise.cpu_shared", self.cpu_shared, 0, 1)
+        between("noise.cpu_idle", self.cpu_idle, 0, 1)
+        between("noise.cpu_busy", self.cpu_busy, self.cpu_idle, 1)
         for key in ("correlation_s", "cpu_late_s"):
             between(f"noise.{key}", getattr(self, key), 0)
 
@@ -91,7 +96,14 @@ class BatchSpec:
     trigger_s: float = 10.0
     rows_max: float = 0.0
     """Spark's maxOffsetsPerTrigger."""
+    first_s: float = 0.0
+    """How much longer the first batch takes in which a new worker takes part: code generation, JIT."""
+    offset_s: float = 0.0
+    """When the trigger's clock strikes first."""
+    foresees: bool = True
+    """Does the latency that is seen count the service to come? Else it is the age of the oldest event alone."""
 
     def __post_init__(self) -> None:
         between("batch.trigger_s", self.trigger_s, 1e-3)
-        between("batch.rows_max", self.rows_max, 0)
+        for key in ("rows_max", "first_s", "offset_s"):
+            between(f"batch.{key}", getattr(self, key), 0)

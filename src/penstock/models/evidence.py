@@ -1,0 +1,185 @@
+"""What a journal shows of its plant: starts of workers, batches and on what they ran, CPU, arrivals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.core.journal import Header
+from penstock.core.loop import Step
+from penstock.core.observation import Batch, Observation
+from penstock.core.score import Score, Scorer
+from penstock.models.curves import Floats
+from penstock.models.joins import Joins, Start
+
+SAME_S = 1e-3
+# A step that comes later than this many spans after the one before has lost some between.
+GAP = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class SeenBatch:
+    """A batch that had the same workers from before it began until after it ended."""
+
+    begun_s: float
+    rows: float
+    execution_s: float
+    fixed_s: float
+    """Its fixed part as the engine tells it: at least so much."""
+    ages_s: tuple[float, ...]
+    """How long each worker had run when it began; infinite for those of the journal's beginning."""
+    is_first: bool
+    """Is it the first for one of its workers?"""
+    waited: bool
+    """Did it begin with the trigger's clock, and not late, when the batch before had ended?"""
+
+    @property
+    def workers(self) -> int:
+        return len(self.ages_s)
+
+    @property
+    def ended_s(self) -> float:
+        return self.begun_s + self.execution_s
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """The steps as columns."""
+
+    time_s: Floats
+    span_s: Floats
+    arrivals: Floats
+    """Work that came within the interval."""
+    arrived: Floats
+    processed: Floats
+    backlog: Floats
+    latency_s: Floats
+    capacity: Floats
+    workers: Floats
+    cpu: Floats
+    """The workers' mean, and below, the sum of squares around it."""
+    cpu_scatter: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that one journal shows."""
+
+    header: Header
+    score: Score
+    ticks: Ticks
+    starts: tuple[Start, ...]
+    batches: tuple[SeenBatch, ...]
+    trigger_s: float | None
+    """None: the job has no batches; 0: as fast as it can."""
+    workers_at_start: int
+    given_up: int = 0
+    """Workers that were asked for and never ran."""
+    lost: int = 0
+    """Workers that went without being told to."""
+
+    def arrivals(self) -> Floats:
+        """What arrived in each interval of the header's length, spread evenly over the steps as they really were."""
+        tick_s, clock_s = self.header.tick_s, np.cumsum(self.ticks.span_s)
+        edges_s = np.arange(max(1, round(float(clock_s[-1]) / tick_s)) + 1) * tick_s
+        total = np.interp(edges_s, np.append(0.0, clock_s), np.append(0.0, np.cumsum(self.ticks.arrivals)))
+        return np.asarray(np.diff(total), dtype=np.float64)
+
+
+def evidence_of(header: Header, steps: Iterable[Step]) -> Evidence | None:
+    """The evidence in some steps; None where there is no step."""
+    reader = _Reader(header)
+    for step in steps:
+        reader.add(step)
+    return reader.result() if reader.rows else None
+
+
+class _Reader:
+    """Goes through the steps once; memory grows with them by some hundred bytes a step."""
+
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._scorer = Scorer(header.objective, header.price)
+        self.rows: list[tuple[float, ...]] = []
+        self._fleet = Joins()
+        self._batches: list[SeenBatch] = []
+        self._begun_s = self._ended_s = -math.inf
+        self._last: Observation | None = None
+        self._trigger_s: float | None = None
+        self._at_start = 0
+
+    def add(self, step: Step) -> None:
+        seen, last = step.seen, self._last
+        self._scorer.add(step)
+        gap = last is not None and seen.time_s - last.time_s > GAP * max(seen.span_s, self._header.tick_s)
+        if last is None:
+            self._at_start = len(seen.target.workers)
+        self._fleet.add(step, gap)
+        if seen.batch is not None:
+            self._trigger_s = seen.batch.trigger_s
+            self._note_batch(seen.batch, seen.time_s)
+        self.rows.append(_row(seen, _new_work(seen, last, gap)))
+        self._last = seen
+
+    def _note_batch(self, batch: Batch, now_s: float) -> None:
+        ended_s = now_s - batch.age_s
+        if ended_s <= self._ended_s + SAME_S or batch.rows <= 0 or batch.execution_s <= 0:
+            return
+        begun_s = ended_s - batch.execution_s
+        ages_s = self._fleet.ages_s(begun_s, ended_s)
+        is_first = self._fleet.has_come_since(self._begun_s)
+        if ages_s and is_first is not None:
+            waited = begun_s > self._ended_s + 0.02 * max(batch.trigger_s, 1.0)
+            self._batches.append(
+                SeenBatch(begun_s, batch.rows, batch.execution_s, batch.fixed_s, tuple(ages_s), is_first, waited)
+            )
+        self._begun_s, self._ended_s = begun_s, ended_s
+
+    def result(self) -> Evidence:
+        columns = np.array(self.rows, dtype=np.float64).T
+        fleet = self._fleet
+        return Evidence(
+            header=self._header,
+            score=self._scorer.result(),
+            ticks=Ticks(*columns),
+            starts=tuple(fleet.starts),
+            batches=tuple(self._batches),
+            trigger_s=self._trigger_s,
+            workers_at_start=self._at_start,
+            given_up=fleet.given_up + len(fleet.asked_s),
+            lost=fleet.lost,
+        )
+
+
+def _new_work(seen: Observation, last: Observation | None, gap: bool) -> float:
+    """Arrivals of an interval. Over a gap (steps lost, or a restart) only what is left of them, and what was done."""
+    if last is None:
+        is_whole = seen.time_s <= GAP * seen.span_s
+        return seen.arrived if is_whole else seen.backlog + seen.input_rate * seen.span_s
+    if not gap:
+        return max(0.0, seen.arrived - last.arrived)
+    done = min(seen.processed - last.processed, seen.input_rate * seen.span_s)
+    return max(0.0, seen.backlog - last.backlog + done)
+
+
+def _row(seen: Observation, arrivals: float) -> tuple[float, ...]:
+    """In the order of `Ticks`."""
+    cpu = np.atleast_1d(np.asarray(seen.workers.columns.get("cpu", math.nan), dtype=np.float64))
+    cpu = cpu if len(cpu) else np.array([math.nan])
+    mean = float(cpu.mean())
+    return (
+        seen.time_s,
+        seen.span_s,
+        arrivals,
+        seen.arrived,
+        seen.processed,
+        seen.backlog,
+        seen.latency_s,
+        seen.capacity,
+        float(len(seen.running.workers)),
+        mean,
+        float(((cpu - mean) ** 2).sum()),
+    )

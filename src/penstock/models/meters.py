@@ -1,0 +1,124 @@
+"""How a plant's meters show it: the CPU idle and busy, its noise, whether a latency counts the service to come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.models.curves import Floats
+from penstock.models.evidence import Evidence
+
+TICKS_LEAST = 20
+# Without this much between quiet and busy ticks, a line through them is a guess.
+LOADS_APART = 0.2
+# Near 0 and 1 a meter is cut off, and its noise with it.
+CLEAR = (0.15, 0.85)
+
+
+@dataclass(frozen=True, slots=True)
+class CpuMeter:
+    """What the workers' CPU shows while nothing is worked on, and while all work."""
+
+    idle: float
+    busy: float
+    noise: float
+    seen: int
+    """Ticks whose batches are all known."""
+    noise_seen: int
+    """Ticks with several workers whose meters were not cut off."""
+
+
+def learn_cpu(evidence: Sequence[Evidence], fixed_s: float) -> CpuMeter | None:
+    """A line through (share of the tick in which rows were worked on, mean CPU); noise from workers side by side."""
+    pairs = [_loads(each, fixed_s) for each in evidence]
+    loads, cpus = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
+    # Where noise is cut off at 0 or 1, idle looks busier and busy idler than it is.
+    clear = (loads > CLEAR[0]) & (loads < CLEAR[1])
+    if clear.sum() >= TICKS_LEAST and float(np.ptp(loads[clear])) >= LOADS_APART:
+        loads, cpus = loads[clear], cpus[clear]
+    if len(loads) < TICKS_LEAST or float(np.ptp(loads)) < LOADS_APART:
+        return None
+    slope, idle = np.polyfit(loads, cpus, 1)
+    # Ticks that lie far off (a collection, a neighbour) are left out of a second fit.
+    errors = np.abs(cpus - idle - slope * loads)
+    kept = errors <= 3 * float(np.median(errors)) + 1e-3
+    if float(np.ptp(loads[kept])) >= LOADS_APART:
+        slope, idle = np.polyfit(loads[kept], cpus[kept], 1)
+    idle = min(max(float(idle), 0.0), 0.9)
+    busy = min(max(idle + float(slope), idle + 0.05), 1.0)
+    noise, noise_seen = _noise(evidence)
+    return CpuMeter(round(idle, 3), round(busy, 3), round(noise, 4), len(loads), noise_seen)
+
+
+def _loads(evidence: Evidence, fixed_s: float) -> tuple[Floats, Floats]:
+    """Ticks in which all that was processed belongs to batches that are known: their load, and the CPU seen."""
+    ticks = evidence.ticks
+    ends = np.array([batch.ended_s for batch in evidence.batches])
+    rows = np.append(0.0, np.cumsum([batch.rows for batch in evidence.batches]))
+    if not len(ends):
+        return np.empty(0), np.empty(0)
+    begins = np.minimum(np.array([batch.begun_s for batch in evidence.batches]) + fixed_s, ends)
+    before_s = ticks.time_s - ticks.span_s
+    worked = _worked_until(ticks.time_s, begins, ends) - _worked_until(before_s, begins, ends)
+    told = rows[np.searchsorted(ends, ticks.time_s, side="right")] - rows[np.searchsorted(ends, before_s, side="right")]
+    done = np.diff(ticks.processed, prepend=ticks.processed[0])
+    known = np.abs(told - done) <= 1e-6 * np.maximum(done, 1.0)
+    # The next batch that ends may have begun in this tick: it must be known, too.
+    ending = np.flatnonzero((done > 0) | (told > 0))
+    next_known = np.append(known[ending], False)[np.searchsorted(ending, np.arange(len(known)), side="right")]
+    chosen = known & next_known & np.isfinite(ticks.cpu) & (ticks.workers > 0)
+    return (worked / ticks.span_s)[chosen], ticks.cpu[chosen]
+
+
+def _worked_until(times_s: Floats, begins: Floats, ends: Floats) -> Floats:
+    """Seconds of work before each time; batches do not overlap."""
+    total = np.append(0.0, np.cumsum(ends - begins))
+    ended = np.searchsorted(ends, times_s, side="right")
+    begun_s = np.append(begins, math.inf)[ended]
+    return np.asarray(total[ended] + np.maximum(0.0, times_s - begun_s), dtype=np.float64)
+
+
+def _noise(evidence: Sequence[Evidence]) -> tuple[float, int]:
+    scatter, freedom, seen = 0.0, 0.0, 0
+    for each in evidence:
+        ticks = each.ticks
+        clear = (ticks.workers > 1) & (ticks.cpu > CLEAR[0]) & (ticks.cpu < CLEAR[1])
+        scatter += float(ticks.cpu_scatter[clear].sum())
+        freedom += float((ticks.workers[clear] - 1).sum())
+        seen += int(clear.sum())
+    return (math.sqrt(scatter / freedom) if freedom else 0.0), seen
+
+
+def foresees(evidence: Sequence[Evidence]) -> bool:
+    """Does the latency seen count the service to come, or only how long the oldest event has waited already?"""
+    extra = [_beyond_age(each) for each in evidence]
+    beyond = np.concatenate(extra)
+    execution_s = [batch.execution_s for each in evidence for batch in each.batches]
+    if not len(beyond) or not execution_s:
+        return True
+    # What is to come is on average more than half a batch; the tick blurs an age by less than that.
+    return float(np.median(beyond)) > 0.25 * float(np.median(execution_s))
+
+
+def _beyond_age(evidence: Evidence) -> Floats:
+    """Latency minus the age of the oldest event, which is when as many had arrived as are processed now."""
+    ticks = evidence.ticks
+    oldest_s = np.interp(ticks.processed, ticks.arrived, ticks.time_s)
+    waiting = (ticks.backlog > 0) & (ticks.processed >= ticks.arrived[0])
+    return np.asarray((ticks.latency_s - (ticks.time_s - oldest_s))[waiting], dtype=np.float64)
+
+
+def trigger_offset_s(evidence: Evidence) -> float:
+    """When after the journal's beginning the trigger's clock struck first: as batches that waited for it tell."""
+    trigger_s = evidence.trigger_s or 0.0
+    begins = np.array([batch.begun_s for batch in evidence.batches if batch.waited])
+    if not trigger_s or not len(begins):
+        return 0.0
+    mean = complex(np.mean(np.exp(2j * np.pi * begins / trigger_s)))
+    around_s = math.atan2(mean.imag, mean.real) / (2 * math.pi) * trigger_s
+    # Batches that began late drag a mean along, not a median.
+    apart_s = (begins - around_s + trigger_s / 2) % trigger_s - trigger_s / 2
+    return round((around_s + float(np.median(apart_s))) % trigger_s, 3) % trigger_s

@@ -1,0 +1,175 @@
+"""What batches take: a fixed time, rows by the capacity of the workers, and how slow new workers are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import least_squares
+
+from penstock.models.capacity import Capacity, Fixed
+from penstock.models.curves import Curve, Floats, Linear, Scalability, Table
+from penstock.models.evidence import SeenBatch
+
+Bools = npt.NDArray[np.bool_]
+WARM_S = (5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 75.0, 90.0, 120.0, 150.0, 180.0, 240.0, 300.0, 450.0, 600.0)
+# A warm-up is believed if it explains this much of what is not explained without it, by at least so many batches.
+WARM_GAIN, WARM_BATCHES = 0.05, 3
+# And at least this share of a batch's time: less is rounding.
+WARM_GAIN_LEAST = 0.002
+# A worker count has a rate of its own from so many settled batches on; with fewer, the curve's.
+OWN_BATCHES = 8
+BATCHES_MOST = 4000
+COUNTS_MOST = 128
+# Errors of a batch beyond this share of its time count less and less: other tenants, collections, retries.
+SCALE = 0.1
+# How firmly the fixed time keeps to what the engine tells where the batches are all of one size.
+PULL = 0.05
+# A first batch that takes so little longer takes no longer.
+FIRST_LEAST_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a batch takes: fixed + rows / capacity(workers), where a new worker counts `warm_speed` for `warm_s`."""
+
+    capacity: Capacity
+    seen: dict[int, int]
+    """Settled batches by worker count."""
+    warm_s: float = 0.0
+    warm_speed: float = 1.0
+    warm_seen: int = 0
+    first_s: float = 0.0
+    """How much longer the first batch takes in which a new worker takes part."""
+    first_seen: int = 0
+    error: float = 0.0
+    """Median of |predicted / taken − 1| over all batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """What is fitted."""
+
+    fixed_s: float
+    per_worker: float
+    contention: float
+    warm_speed: float
+    first_s: float
+
+
+def learn_service(batches: Sequence[SeenBatch], workers_max: int) -> Service | None:
+    """A robust fit over all batches, once for each warm-up that may be; the one that explains most is kept."""
+    if not batches:
+        return None
+    columns = _Columns.of(batches)
+    warm_s, weights = _best(columns)
+    young = columns.young(warm_s) > 0
+    settled = ~young & ~columns.is_first
+    counts = {int(count): int((columns.workers[settled] == count).sum()) for count in np.unique(columns.workers)}
+    return Service(
+        capacity=Capacity(_curve(columns, settled, weights, workers_max), Fixed(round(weights.fixed_s, 4))),
+        seen={count: seen for count, seen in counts.items() if seen},
+        warm_s=warm_s,
+        warm_speed=round(weights.warm_speed, 3) if warm_s else 1.0,
+        warm_seen=int(young.sum()),
+        first_s=round(weights.first_s, 3) if weights.first_s >= FIRST_LEAST_S else 0.0,
+        first_seen=int(columns.is_first.sum()),
+        error=float(np.median(np.abs(columns.errors(weights, warm_s)))),
+    )
+
+
+def _best(columns: _Columns) -> tuple[float, _Weights]:
+    """The warm-up that explains most, if it explains much more than none."""
+    possible = [warm_s for warm_s in WARM_S if (columns.young(warm_s) > 0).sum() >= WARM_BATCHES]
+    fits = {warm_s: _fitted(columns, warm_s) for warm_s in (0.0, *possible)}
+    losses = {warm_s: columns.loss(weights, warm_s) for warm_s, weights in fits.items()}
+    best = min(losses, key=lambda warm_s: losses[warm_s])
+    if losses[best] > losses[0.0] - max(WARM_GAIN * losses[0.0], WARM_GAIN_LEAST):
+        best = 0.0
+    return best, fits[best]
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Batches as columns."""
+
+    rows: Floats
+    execution_s: Floats
+    told_s: float
+    """The fixed part as the engine tells it."""
+    workers: Floats
+    ages_s: Floats
+    """A row for each batch, filled up with infinity: that is the age of a settled worker."""
+    is_first: Bools
+
+    @classmethod
+    def of(cls, batches: Sequence[SeenBatch]) -> _Columns:
+        batches = batches[:: max(1, len(batches) // BATCHES_MOST)]
+        ages = itertools.zip_longest(*(batch.ages_s for batch in batches), fillvalue=math.inf)
+        # zip_longest turns the table: a row for each batch needs it turned back.
+        return cls(
+            np.array([batch.rows for batch in batches]),
+            np.array([batch.execution_s for batch in batches]),
+            float(np.median([min(batch.fixed_s, batch.execution_s) for batch in batches])),
+            np.array([batch.workers for batch in batches], dtype=np.float64),
+            np.array(list(ages)).T,
+            np.array([batch.is_first for batch in batches]),
+        )
+
+    def young(self, warm_s: float) -> Floats:
+        """How many of a batch's workers were still warming up."""
+        return np.asarray((self.ages_s < warm_s).sum(axis=1), dtype=np.float64)
+
+    def errors(self, weights: _Weights, warm_s: float) -> Floats:
+        """Predicted / taken − 1."""
+        workers = self.workers - (1 - weights.warm_speed) * self.young(warm_s)
+        rates = weights.per_worker * workers / (1 + weights.contention * np.maximum(0.0, workers - 1))
+        predicted_s = weights.fixed_s + weights.first_s * self.is_first + self.rows / np.maximum(rates, 1e-9)
+        return np.asarray(predicted_s / self.execution_s - 1, dtype=np.float64)
+
+    def loss(self, weights: _Weights, warm_s: float) -> float:
+        return float(np.mean(np.minimum(np.abs(self.errors(weights, warm_s)), 1.0)))
+
+
+def _fitted(columns: _Columns, warm_s: float) -> _Weights:
+    """Least squares on relative errors, with less weight for outliers."""
+    work_s = np.maximum(columns.execution_s - columns.told_s, 0.05 * columns.execution_s)
+    pace = float(np.median(columns.rows / work_s / columns.workers))
+    longest_s = float(columns.execution_s.max())
+    pull = PULL * math.sqrt(len(columns.rows)) / float(np.mean(columns.execution_s))
+
+    def weights_of(values: Floats) -> _Weights:
+        fixed_s, share, contention, speed, first = values.tolist()
+        return _Weights(fixed_s, share * pace, contention, speed, first * longest_s)
+
+    def errors(values: Floats) -> Floats:
+        return np.append(columns.errors(weights_of(values), warm_s), pull * (values[0] - columns.told_s))
+
+    several = len(np.unique(columns.workers)) > 1
+    # The engine tells planning and commits; launching tasks comes on top, so the fixed time is hardly less.
+    low = np.array([0.9 * columns.told_s, 0.05, 0.0, 0.0, 0.0])
+    short_s = float(np.quantile(columns.execution_s, 0.2))
+    high = np.array([max(columns.told_s, short_s) + 1e-6, 20.0, float(several) + 1e-9, 1.0, 1.0])
+    begin = np.clip([columns.told_s, 1.0, 0.05, 0.5, 0.05], low + 1e-10, high - 1e-10)
+    found = least_squares(errors, begin, bounds=(low, high), loss="soft_l1", f_scale=SCALE)
+    return weights_of(np.asarray(found.x, dtype=np.float64))
+
+
+def _curve(columns: _Columns, settled: Bools, weights: _Weights, workers_max: int) -> Curve:
+    """A rate for each count: its own where enough batches show it, else that of the fitted curve."""
+    counts = [int(count) for count in np.unique(columns.workers)]
+    if len(counts) == 1:
+        return Linear(round(weights.per_worker, 6))
+    bent = Scalability(weights.per_worker, weights.contention)
+    rates = {count: bent.rate(count) for count in range(1, min(COUNTS_MOST, max(workers_max, counts[-1])) + 1)}
+    work_s = columns.execution_s - weights.fixed_s
+    for count in counts:
+        # A batch that is nearly all fixed time tells nothing of the rate.
+        chosen = settled & (columns.workers == count) & (work_s > 0.2 * columns.execution_s)
+        if chosen.sum() >= OWN_BATCHES:
+            rates[count] = float(np.median(columns.rows[chosen] / work_s[chosen]))
+    return Table(tuple(sorted(rates)), tuple(round(rates[count], 4) for count in sorted(rates)))

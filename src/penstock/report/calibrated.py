@@ -1,0 +1,192 @@
+"""A calibrated simulation beside the journals it was learnt from: the same load, the same policy, how far off?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from penstock.core.errors import BadInput
+from penstock.core.follow import Follower
+from penstock.core.job import Job
+from penstock.core.loop import Policy, Step
+from penstock.core.score import Score, score
+from penstock.models.calibration import Calibration
+from penstock.models.capacity import weights
+from penstock.models.evidence import Evidence, evidence_of
+from penstock.models.meters import trigger_offset_s
+from penstock.policies.naming import Named
+from penstock.report import show
+from penstock.sim.derive import Given, World
+from penstock.sim.replay import replay
+from penstock.sim.toml import ScenarioFile
+from penstock.sim.workloads import Load
+
+# Starts are drawn at random: one replay would be as lucky or unlucky as the run itself.
+SEEDS = 10
+STEPS_MOST = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a run came to; simulated, the mean over the seeds."""
+
+    cost: float
+    violation_share: float
+    scaling_actions: float
+    workers_started: float
+    duration_s: float
+
+    @classmethod
+    def of(cls, run: Score) -> Figures:
+        actions, started = float(run.scaling_actions), float(run.workers_started)
+        return cls(run.cost, run.violation_share, actions, started, run.duration_s)
+
+    @classmethod
+    def each(cls, runs: Sequence[Figures], over: Callable[[Sequence[float]], float]) -> Figures:
+        """Figure by figure: the mean, the least, the most of some runs."""
+        return cls(*(over([getattr(run, name) for run in runs]) for name in cls.__slots__))
+
+    @classmethod
+    def total(cls, runs: Sequence[Figures]) -> Figures:
+        """All runs as one: amounts add up, a share of the time is weighed by its time."""
+        duration_s = sum(run.duration_s for run in runs)
+        missed_s = sum(run.violation_share * run.duration_s for run in runs)
+        sums = [sum(getattr(run, name) for run in runs) for name in ("cost", "scaling_actions", "workers_started")]
+        return cls(sums[0], missed_s / (duration_s or 1.0), sums[1], sums[2], duration_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Measured beside simulated."""
+
+    name: str
+    policy: str
+    measured: Figures
+    simulated: Figures
+    least: Figures
+    """Over the seeds, figure by figure, and below, the most: what the run itself might as well have come to."""
+    most: Figures
+
+    @property
+    def cost_off(self) -> float | None:
+        """As a share of what was measured."""
+        return self.simulated.cost / self.measured.cost - 1 if self.measured.cost else None
+
+    @property
+    def violation_off(self) -> float:
+        """In points of the time, as a share: 0.02 is two points."""
+        return self.simulated.violation_share - self.measured.violation_share
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self) | {
+            "off": {
+                "cost": self.cost_off,
+                "violation_share": self.violation_off,
+                "scaling_actions": self.simulated.scaling_actions - self.measured.scaling_actions,
+                "workers_started": self.simulated.workers_started - self.measured.workers_started,
+            }
+        }
+
+    def rows(self) -> Iterator[tuple[str, str, str, str, str]]:
+        """What, measured, simulated, between what over the seeds, how far off: for a person."""
+        off = "–" if self.cost_off is None else f"{100 * self.cost_off:+.1f} %"
+        yield "cost", *self._shown("cost", show.money), off
+        yield "missed", *self._shown("violation_share", show.share), f"{100 * self.violation_off:+.2f} points"
+        for name in ("scaling_actions", "workers_started"):
+            apart = getattr(self.simulated, name) - getattr(self.measured, name)
+            yield name.replace("_", " "), *self._shown(name, show.count), f"{apart:+.3g}"
+
+    def _shown(self, name: str, form: Callable[[float], str]) -> tuple[str, str, str]:
+        values = [getattr(each, name) for each in (self.measured, self.simulated, self.least, self.most)]
+        measured, simulated, least, most = map(form, values)
+        return measured, simulated, f"{least} … {most}"
+
+
+def read_evidence(path: Path) -> tuple[Evidence, int]:
+    """What a journal, with the files it was rotated to, shows; and how many of its lines were damaged."""
+    with Follower(path) as follower:
+        evidence = evidence_of(follower.header, _steps(follower))
+        if evidence is None:
+            raise BadInput(f"{path} has no steps that can be read: the run wrote its header and nothing more")
+        return evidence, follower.damaged
+
+
+def _steps(follower: Follower) -> Iterator[Step]:
+    while True:
+        steps = follower.read()
+        yield from steps
+        if not steps and follower.share >= 1.0:
+            return
+
+
+def beside(name: str, evidence: Evidence, file: ScenarioFile, told: Callable[[float], None] = lambda _: None) -> Beside:
+    """Replay the journal's load with its policy in the calibrated world, once for each of some seeds."""
+    world, named = _world(name, evidence, file), Named.parse(evidence.header.policy)
+    seeds = max(1, min(SEEDS, STEPS_MOST // max(1, len(evidence.ticks.time_s))))
+    runs = []
+    for seed in range(seeds):
+        scenario = world.scenario(seed)
+        steps = replay(scenario, _built(named, scenario.job(), evidence))
+        runs.append(Figures.of(score(steps, scenario.objective, scenario.price)))
+        told((seed + 1) / seeds)
+    measured, over = Figures.of(evidence.score), (fmean, min, max)
+    return Beside(name, evidence.header.policy, measured, *(Figures.each(runs, each) for each in over))
+
+
+def in_all(runs: Sequence[Beside]) -> Beside:
+    """All journals together."""
+    policies = sorted({run.policy for run in runs})
+    names = ("measured", "simulated", "least", "most")
+    return Beside(
+        "in all", ", ".join(policies), *(Figures.total([getattr(run, name) for run in runs]) for name in names)
+    )
+
+
+def _world(name: str, evidence: Evidence, file: ScenarioFile) -> World:
+    """The file's world with what is this journal's own: its load, start, limits, and its trigger's clock."""
+    header, batch = evidence.header, file.batch
+    if batch is not None:
+        batch = replace(batch, trigger_s=evidence.trigger_s or batch.trigger_s, offset_s=trigger_offset_s(evidence))
+    at_start = header.limits.clamp(evidence.workers_at_start)
+    limits = {"workers_min": header.limits.workers_min, "workers_max": header.limits.workers_max}
+    return World(
+        name,
+        Given(objective=header.objective, price=header.price, **limits),
+        replace(file, trace=None, workers_at_start=at_start, batch=batch),
+        Load.of(evidence.arrivals(), header.tick_s),
+    )
+
+
+def _built(named: Named, job: Job, evidence: Evidence) -> Policy:
+    """A live controller puts safety rules around its policy; a replay, whose journal has a seed, does not."""
+    return named.build(job) if evidence.header.seed is not None else named.build_safe(job, lambda _: False)
+
+
+def learnt_record(found: Calibration) -> dict[str, Any]:
+    """A calibration for programs."""
+    service = found.service
+    return {
+        "starts": asdict(found.starts) if found.starts else None,
+        "capacity": {"kind": found.capacity.curve.kind} | weights(found.capacity.curve),
+        "fixed_s": found.capacity.fixed.base_s,
+        "batches": None
+        if service is None
+        else {
+            "trigger_s": found.trigger_s,
+            "seen": service.seen,
+            "error": service.error,
+            "warm_s": service.warm_s,
+            "warm_speed": service.warm_speed,
+            "warm_seen": service.warm_seen,
+            "first_s": service.first_s,
+            "first_seen": service.first_seen,
+            "foresees": found.foresees,
+        },
+        "cpu": asdict(found.cpu) if found.cpu else None,
+        "given_up": found.given_up,
+        "lost": found.lost,
+        "unknown": list(found.unknown),
+    }
