@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.errors import WorldFailed
+
 
 @dataclass(frozen=True, slots=True)
 class BatchTime:
@@ -62,6 +64,8 @@ def split(batches: Sequence[Sequence[BatchTime]]) -> Split:
     """
     rows = np.array([np.median([batch.rows for batch in size]) for size in batches])
     seconds = np.array([np.median([batch.seconds for batch in size]) for size in batches])
+    if rows.min() == rows.max():
+        raise WorldFailed(f"batches of one size ({rows[0]:.0f} rows) do not tell the fixed time: the app is too slow")
     # Batches scatter in proportion to their length, so each length counts by its inverse.
     slope, base = np.polyfit(rows, seconds, 1, w=1 / seconds)
     if slope <= 0:

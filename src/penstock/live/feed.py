@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -20,7 +21,6 @@ from penstock.live.kafka import Broker, KafkaSource
 from penstock.pipeline.failures import plain
 
 BASE_ROWS = 50_000
-CHUNK_ROWS = 500
 SPARE = 2.0  # as much room again must be free: checkpoints, shuffles and other people's files need some
 
 
@@ -60,23 +60,29 @@ class FileFeed:
 
     def __init__(self, spark: SparkSession, app: App, folder: Path, seed: int) -> None:
         self._folder = folder
-        lines = _base(spark, app, folder, seed)
-        self._chunks = [b"".join(lines[at : at + CHUNK_ROWS]) for at in range(0, len(lines), CHUNK_ROWS)]
-        self.bytes_per_row = sum(map(len, lines)) / len(lines)
+        self._lines = _base(spark, app, folder, seed)
+        self._all = b"".join(self._lines)
+        self.bytes_per_row = len(self._all) / len(self._lines)
 
     def stream(self, spark: SparkSession, name: str, helping: Helping) -> DataFrame:
         need_room(self._folder, helping.rows * self.bytes_per_row)
         links, whole = self._folder / name, self._folder / f"{name}-whole"
         links.mkdir()
         whole.mkdir()
-        chunks = max(1, round(helping.rows / helping.partitions / CHUNK_ROWS))
+        rows = max(1, round(helping.rows / helping.partitions))
         for part in range(helping.partitions):
             path = whole / f"{part}.txt"
-            path.write_bytes(b"".join(self._chunks[(37 * part + at) % len(self._chunks)] for at in range(chunks)))
+            path.write_bytes(self._some(rows, 37 * part))
             for batch in range(helping.batches):
                 os.link(path, links / f"{batch:05}-{part:03}.txt")
         reader = spark.readStream.format("text").option("maxFilesPerTrigger", helping.partitions)
         return reader.load(str(links)).withColumn("timestamp", F.current_timestamp())
+
+    def _some(self, rows: int, first: int) -> bytes:
+        """So many rows; every part begins elsewhere."""
+        times, rest = divmod(rows, len(self._lines))
+        first = min(first, len(self._lines) - rest)
+        return self._all * times + b"".join(self._lines[first : first + rest])
 
     def drop(self, name: str) -> None:
         for folder in (self._folder / name, self._folder / f"{name}-whole"):
@@ -118,20 +124,22 @@ class KafkaFeed:
         self._source = replace(self._source, topic=f"penstock-{uuid.uuid4().hex[:12]}")
         with self._source.admin() as admin:
             admin.create_topic(self._source.topic, partitions)
+        self._partitions, self._rows = partitions, 0  # whatever happens next, there is a topic to delete
         times = -(-rows // BASE_ROWS)
         numbered = spark.read.text(str(self._folder / "base")).withColumn("place", F.monotonically_increasing_id())
         spread = (F.col("place") + F.col("id")) % partitions
         full = spark.range(times).join(F.broadcast(numbered)).select("value", spread.cast("int").alias("partition"))
         with plain(self._folder):
             full.write.format("kafka").options(**self._source.writer_options()).save()
-        self._partitions, self._rows = partitions, times * BASE_ROWS
+        self._rows = times * BASE_ROWS
 
     def drop(self, name: str) -> None:
         """The topic stays for the next query."""
 
     def close(self) -> None:
+        # A broker that is gone takes the topic with it, and must not hide what went wrong before.
         if self._partitions:
-            with self._source.admin() as admin:
+            with contextlib.suppress(WorldFailed), self._source.admin() as admin:
                 admin.delete_topic(self._source.topic)
         self._partitions = 0
 

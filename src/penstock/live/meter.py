@@ -22,7 +22,7 @@ from penstock.apps.app import App
 from penstock.core.errors import BadInput, WorldFailed
 from penstock.live.batches import Split
 from penstock.live.cluster import Cluster, ClusterSpec
-from penstock.live.executors import kill, task_seconds, wait_for
+from penstock.live.executors import kill, request, task_seconds, wait_for
 from penstock.live.feed import Feed, FileFeed, Helping, KafkaFeed, TopicFeed
 from penstock.live.jars import kafka_jars
 from penstock.live.kafka import Broker, KafkaSource
@@ -36,7 +36,7 @@ LIFTED_CORES = 1.0  # a JVM that starts on a quarter of a core takes a minute, a
 # and to 0.6 s within 30.
 WARM_CPU_S = 25.0
 QUICK_WARM_CPU_S = 15.0
-WARM_ROWS = 10_000
+WARM_ROWS = 1_000
 LONG_S = 2.0
 WARM_BATCHES = 10  # of a query: a topic must be filled with all of them
 COOL_S = 3.0
@@ -85,6 +85,10 @@ class MeterPlan:
         return self.partitions or workers * self.partitions_per_worker
 
     @property
+    def sampling(self) -> Sampling:
+        return Sampling.quick() if self.quick else Sampling()
+
+    @property
     def slots(self) -> int:
         """Tasks at once on an executor."""
         return max(1, -(-int(self.cores * 1000) // 1000))
@@ -96,7 +100,7 @@ Told = Callable[[float, str], None]
 def measure(app: App, plan: MeterPlan, output: Path, told: Told) -> list[dict[str, Any]]:
     """Measure what is missing in `output`; every sample is on disk as soon as it is made."""
     rows = read_rows(output) if output.exists() else []
-    setup = describe(app, _settings(plan), plan.master is None)
+    setup = describe(app, _settings(plan), plan.sampling, plan.master is None)
     _need_same(rows, app, plan, setup)
     done = {(row["workers"], row["repeat"]) for row in rows}
     todo = [(m, r) for m in sorted(plan.workers, reverse=True) for r in range(plan.repeat) if (m, r) not in done]
@@ -156,9 +160,12 @@ class _World:
         rows, begun = WARM_ROWS * workers, time.monotonic()
         while (spent_s := time.monotonic() - begun) < 3 * warm_s:
             batches = self.bench.run(self._helping(rows, workers), lambda seen: len(seen) >= 4, WARM_CPU_S)
-            quickest_s = min((batch.seconds for batch in batches), default=LONG_S)
+            if not batches:
+                rows = max(workers, rows // 8)
+                continue
+            quickest_s = min(batch.seconds for batch in batches)
             if quickest_s < 0.8 * LONG_S:
-                rows = round(rows * min(8.0, LONG_S / quickest_s * 1.5))
+                rows = round(rows * min(10.0, LONG_S / quickest_s * 1.5))
             elif spent_s > warm_s:
                 break
         return rows
@@ -185,6 +192,8 @@ class _World:
         """End executors until so many are left, the youngest first."""
         there = sorted(task_seconds(self.bench.spark), key=int)
         kill(self.bench.spark, there[workers:])
+        # A kill lowers what Spark asks the cluster for, from 0 where nothing was asked; a lost one must come back.
+        request(self.bench.spark, workers)
         wait_for(self.bench.spark, workers, EXECUTORS_S)
 
     def sampled(self, workers: int) -> dict[str, Any]:
@@ -209,9 +218,8 @@ class _World:
         }
 
     def _sample(self, workers: int) -> Sample:
-        sampling = Sampling.quick() if self.plan.quick else Sampling()
         guess = Split(self.guess.fixed_s, self.guess.rows_per_s * workers)
-        found = sample(self.bench, sampling, self.plan.partitions_for(workers), guess)
+        found = sample(self.bench, self.plan.sampling, self.plan.partitions_for(workers), guess)
         if not self.plan.quick:
             time.sleep(COOL_S)
         return found
@@ -286,6 +294,7 @@ def _settings(plan: MeterPlan) -> dict[str, str]:
 def _need_same(rows: list[dict[str, Any]], app: App, plan: MeterPlan, setup: str) -> None:
     """A file of samples is gone on with only if what it has is of the same kind."""
     wanted = {"app": app.name, "source": plan.source, "cores": plan.cores, "partitions": plan.partitions}
+    wanted["partitions_per_worker"] = None if plan.partitions else float(plan.partitions_per_worker)
     for row in rows:
         for key, value in wanted.items():
             if row[key] != value:
@@ -296,7 +305,7 @@ def _need_same(rows: list[dict[str, Any]], app: App, plan: MeterPlan, setup: str
 
 
 def _expected_s(plan: MeterPlan, todo: list[tuple[int, int]]) -> float:
-    sampling = Sampling.quick() if plan.quick else Sampling()
+    sampling = plan.sampling
     each_s = sum(max(sampling.sample_s, (sampling.batches + 1) * length) + 2 for length in sampling.lengths_s)
     warm_s = 1.2 * WARM_CPU_S * max(1.0, todo[0][0] / (os.cpu_count() or 1))
     preload_s = 20.0 * len({m for m, _ in todo}) if plan.source == "kafka" else 0.0

@@ -14,6 +14,7 @@ from typing import Any
 import pyspark
 
 from penstock.apps.app import App
+from penstock.live.sampler import Sampling
 
 KEPT = (
     "spark.executor.cores",
@@ -23,11 +24,12 @@ KEPT = (
 )
 
 
-def describe(app: App, settings: Mapping[str, str], own_cluster: bool) -> str:
+def describe(app: App, settings: Mapping[str, str], sampling: Sampling, own_cluster: bool) -> str:
     """The app, Spark and the machine as one line of JSON; no names of people, hosts or folders."""
     setup: dict[str, Any] = {
         "app": {"output_mode": app.output_mode, "code": _code(app)},
         "spark": {"version": pyspark.__version__, **{key: settings[key] for key in KEPT if key in settings}},
+        "sampling": {"batches": sampling.batches, "lengths_s": list(sampling.lengths_s)},
         "machine": _machine() if own_cluster else "the cluster's",
     }
     return json.dumps(setup, sort_keys=True)
