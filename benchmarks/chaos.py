@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmarks.feeding import KafkaFeeder
 from penstock.core.errors import PenstockError
@@ -92,7 +93,7 @@ class World:
         return (actions, steps[-1].seen.backlog, steps[-1].seen.processed) if steps else (0, 0.0, 0.0)
 
 
-def chaos(seconds: float, seed: int = 0) -> dict[str, object]:
+def chaos(seconds: float, seed: int = 0) -> dict[str, Any]:
     """Run it; what was found out."""
     with tempfile.TemporaryDirectory(prefix="penstock-chaos-") as folder, contextlib.ExitStack() as stack:
         broker = stack.enter_context(Broker.start())
@@ -135,17 +136,21 @@ def _disturb(world: World, seconds: float, rng: random.Random) -> None:
 def _drain(world: World) -> None:
     """Until all that was fed has been answered; then end at a batch boundary."""
     assert world.driver is not None
-    deadline = time.monotonic() + DRAIN_S
-    while time.monotonic() < deadline and world.steps()[1] > 0:
+    deadline, processed = time.monotonic() + DRAIN_S, -1.0
+    # Twice the same count and nothing waiting: a journal that stands still from the start would have said so at once.
+    while time.monotonic() < deadline:
+        _, waiting, now = world.steps()
+        if waiting == 0 and now == processed:
+            break
+        processed = now
         if world.driver.poll() is not None:
             raise SystemExit(f"the driver ended by itself: {(world.folder / 'driver.log').read_text()[-2000:]}")
-        time.sleep(2)
-    time.sleep(15)  # a tick and a batch more, for what came while the journal said 0
+        time.sleep(10)
     world.driver.send_signal(signal.SIGINT)
     world.driver.wait(180)
 
 
-def _compare(world: World, fed: Counter[str]) -> dict[str, object]:
+def _compare(world: World, fed: Counter[str]) -> dict[str, Any]:
     """What Spark's own state says was counted, word by word."""
     with session("local[2]", "chaos state") as spark:
         state = spark.read.format("statestore").load(str(world.checkpoint))
@@ -162,9 +167,21 @@ def main() -> int:
     found = chaos(duration_s(options.seconds, "--for"), options.seed)
     for name, value in found.items():
         print(f"{name}: {value}")
-    lost = found["wrong"] or found["counted"] != found["fed"]
-    print("LOST OR COUNTED TWICE" if lost else "every event was counted exactly once")
-    return 1 if lost else 0
+    problems = verdict(found)
+    print("; ".join(problems) or "every event was counted exactly once")
+    return 1 if problems else 0
+
+
+def verdict(found: dict[str, Any], actions_least: int = 20) -> list[str]:
+    """What went wrong, or did not happen and so proves nothing."""
+    problems = []
+    if found["wrong"] or found["counted"] != found["fed"]:
+        problems.append("LOST OR COUNTED TWICE")
+    if found["actions"] < actions_least:
+        problems.append(f"only {found['actions']} scaling actions: {actions_least} are needed")
+    return problems + [
+        f"no {what} was killed" for what in ("executor", "driver", "broker") if not found["killed"].get(what)
+    ]
 
 
 if __name__ == "__main__":

@@ -31,18 +31,31 @@ def test_events_are_answered_when_their_batch_ends_and_the_rest_waits() -> None:
 def test_an_idle_stream_is_a_rate_of_zero() -> None:
     queue = QueryQueue(0.0, 60.0, 10.0)
     queue.advance(10.0, [report(0, 5.0, 100, 100, 100)], lambda _: 0.0)
-    assert queue.input_rate == pytest.approx(10.0)
-    for now_s in (20.0, 30.0):
+    assert queue.input_rate == 0  # nobody knows since when they came
+    queue.advance(20.0, [report(1, 15.0, 200, 300, 300)], lambda _: 0.0)
+    assert queue.input_rate == pytest.approx(20.0)
+    for now_s in (30.0, 40.0):
         queue.advance(now_s, [], lambda _: 0.0)
-    assert (queue.input_rate, queue.backlog, queue.latency_s(30.0)) == (0, 0, 0)
+    assert (queue.input_rate, queue.backlog, queue.latency_s(40.0)) == (0, 0, 0)
 
 
 def test_counters_go_on_after_a_restart() -> None:
     queue = QueryQueue(0.0, 60.0, 10.0)
-    queue.go_on(arrived=1000.0, processed=900.0)
+    queue.go_on(arrived=1000.0, processed=900.0, oldest_s=-50.0)
     assert (queue.arrived, queue.processed, queue.backlog) == (1000, 900, 100)
+    assert queue.latency_s(0.0) == pytest.approx(50.0)
     queue.advance(10.0, [report(7, 5.0, 150, 1050, 1050)], lambda _: 20.0)
     assert (queue.arrived, queue.processed, queue.backlog) == (1070, 1050, 20)
+
+
+def test_arrivals_that_were_overestimated_are_taken_back() -> None:
+    queue = QueryQueue(0.0, 60.0, 10.0)
+    queue.advance(10.0, [report(0, 5.0, 100, 100, 100)], lambda _: 50.0)
+    assert queue.backlog == 50
+    queue.advance(20.0, [], lambda _: 20.0)
+    assert (queue.arrived, queue.processed, queue.backlog) == (120, 100, 20)
+    queue.advance(30.0, [], lambda _: 0.0)
+    assert (queue.backlog, queue.latency_s(30.0)) == (0, 0)
 
 
 @given(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 500)), min_size=1, max_size=30))

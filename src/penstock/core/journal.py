@@ -59,6 +59,8 @@ class JournalWriter:
         if header is not None:
             content = asdict(header) | {"objective": str(header.objective)}
             file.write(_encode({"penstock_journal": SCHEMA} | content) + "\n")
+            if flush:
+                file.flush()
 
     @classmethod
     def at(cls, path: Path, header: Header, flush: bool = False) -> Self:

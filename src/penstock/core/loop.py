@@ -123,7 +123,7 @@ def control(
     plant: Plant, policy: Policy, limits: Limits, ticks: Iterable[object], faults: Faults | None = None
 ) -> Iterator[Step]:
     """Observe, decide, limit, apply, once a tick. `ticks` is the clock: the simulator's own, or one that sleeps."""
-    _check_knobs(plant, policy)
+    check_knobs(plant, policy)
     faults = faults or Faults()
     for _ in ticks:
         seen = faults.observe(plant)
@@ -134,7 +134,8 @@ def control(
         yield Step(seen, faults.told(decision), target)
 
 
-def _check_knobs(plant: Plant, policy: Policy) -> None:
+def check_knobs(plant: Plant, policy: Policy) -> None:
+    """Refuse a policy that turns what this plant cannot change, before the first tick."""
     lacking = policy.needs - plant.knobs
     if lacking:
         while hasattr(policy, "inside"):  # guards need what the policy within them does

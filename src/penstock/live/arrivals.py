@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.errors import PlantError
 from penstock.live.progress import SourceReport
@@ -21,12 +24,18 @@ _TOPICS = re.compile(r"KafkaV2\[Subscribe\[([^\]]*)\]\]")
 class Waiting(Protocol):
     """Tells what waits in one source."""
 
+    def note(self, ended: SourceReport) -> None:
+        """A batch has ended."""
+
     def after(self, last: SourceReport) -> float:
-        """Events that are there and that the last batch has not read."""
+        """Events that are there and that no batch has answered; `last` is the source at the end of the last one."""
 
 
 class Told:
     """What the query's own report says: right when the batch began, and as old as that."""
+
+    def note(self, ended: SourceReport) -> None:
+        """A report is all there is."""
 
     def after(self, last: SourceReport) -> float:
         return max(0.0, (last.latest or 0.0) - (last.end or 0.0))
@@ -44,6 +53,9 @@ class KafkaOffsets:
         for name, value in {"default.api.timeout.ms": "5000", "request.timeout.ms": "4000", **options}.items():
             properties.setProperty(name, value)
         self._client = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+
+    def note(self, ended: SourceReport) -> None:
+        """Offsets tell all."""
 
     def after(self, last: SourceReport) -> float:
         try:
@@ -63,29 +75,48 @@ class KafkaOffsets:
 
 
 class FolderOfFiles:
-    """Files that Spark's log of the source does not name yet, each with as many rows as those before had."""
+    """Files that no batch has answered, each with as many rows as those before had.
+
+    Spark logs a batch's files when it begins; a report's offset is the number of its entry in that log.
+    """
 
     def __init__(self, folder: Path, log: Path) -> None:
         self._folder, self._log = folder, log
-        self._entries: set[str] = set()
-        self._read: set[str] = set()
-        self._rows = 0.0
-        self._last: SourceReport | None = None
+        self._looked: set[str] = set()
+        self._files: dict[int, set[str]] = {}
+        self._answered: set[str] = set()
+        self._counted = -1
+        self._rows = self._files_counted = 0.0
 
-    def after(self, last: SourceReport) -> float:
-        if last is not self._last:
-            self._rows, self._last = self._rows + last.rows, last
+    def note(self, ended: SourceReport) -> None:
+        if ended.entry is None:
+            return
         self._look()
-        waiting = sum(path.name not in self._read and path.name[0] not in "._" for path in self._folder.iterdir())
-        return waiting * self._rows / len(self._read) if self._read else 0.0
+        first = self._counted + 1 if self._counted >= 0 else ended.entry
+        self._rows += ended.rows
+        self._files_counted += sum(len(self._files.get(entry, ())) for entry in range(first, ended.entry + 1))
+        for entry in [entry for entry in self._files if entry <= ended.entry]:
+            self._answered |= self._files.pop(entry)
+        self._counted = max(self._counted, ended.entry)
+
+    def after(self, last: SourceReport) -> float:  # noqa: ARG002
+        if not self._files_counted:
+            return 0.0
+        there = {path.name for path in self._folder.iterdir() if path.name[0] not in "._" and path.is_file()}
+        self._answered &= there  # files may be archived once they were read
+        return len(there - self._answered) * self._rows / self._files_counted
 
     def _look(self) -> None:
         """What is new in the log; every tenth entry repeats all that were before it."""
-        new = [entry for entry in self._log.glob("[0-9]*") if entry.name not in self._entries]
-        for entry in new:
-            self._entries.add(entry.name)
-            paths = re.findall(r'"path":"([^"]*)"', entry.read_text(encoding="utf-8"))
-            self._read |= {path.rpartition("/")[2] for path in paths}
+        for path in self._log.glob("[0-9]*"):
+            if path.name in self._looked:
+                continue
+            self._looked.add(path.name)
+            for line in path.read_text(encoding="utf-8").splitlines():
+                entry = json.loads(line) if line.startswith("{") else None
+                if entry is not None and entry["batchId"] > self._counted:
+                    name = unquote(entry["path"].rpartition("/")[2])
+                    self._files.setdefault(entry["batchId"], set()).add(name)
 
 
 def _jvm_of(spark: SparkSession) -> Any:
@@ -94,17 +125,19 @@ def _jvm_of(spark: SparkSession) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a job's source can be asked: the options of Kafka's client, and the query's checkpoint for files."""
+    """Where a job's sources can be asked: options of Kafka's client, `{"bootstrap.servers": "host:9092"}`."""
 
     kafka: Mapping[str, str] = field(default_factory=dict)
-    checkpoint: Path | None = None
 
 
-def find_waiting(spark: SparkSession, source: SourceReport, places: Places) -> Waiting | None:
-    """Who tells what waits in a source; None if nobody does."""
+def find_waiting(
+    spark: SparkSession, query: StreamingQuery, number: int, source: SourceReport, places: Places
+) -> Waiting | None:
+    """Who tells what waits in a query's source of this number; None if nobody does."""
     folder, topics = _FOLDER.match(source.name), _TOPICS.match(source.name)
     if topics and places.kafka:
         return KafkaOffsets(spark, topics[1], places.kafka)
-    if folder and places.checkpoint and Path(folder[1]).is_dir():
-        return FolderOfFiles(Path(folder[1]), places.checkpoint / "sources" / "0")
+    if folder and Path(folder[1]).is_dir():
+        checkpoint = query._jsq.streamingQuery().resolvedCheckpointRoot().removeprefix("file:")
+        return FolderOfFiles(Path(folder[1]), Path(checkpoint) / "sources" / str(number))
     return Told() if source.latest is not None else None

@@ -15,7 +15,7 @@ from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput, PenstockError
 from penstock.core.job import CapacityModel, Job, WorkerKind
 from penstock.core.journal import Header
-from penstock.core.loop import Faults
+from penstock.core.loop import Faults, check_knobs
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.units import duration_s
 from penstock.live.arrivals import Places
@@ -23,7 +23,7 @@ from penstock.live.controller import Controller, Parts, reminded
 from penstock.live.doctor import examine
 from penstock.live.learned import Learned
 from penstock.live.metrics import Metrics, serve_metrics
-from penstock.live.plant import CpuSeconds, SparkPlant, slot_seconds
+from penstock.live.plant import BusySeconds, SparkPlant, Ways, slot_share
 from penstock.live.recorder import Recorder
 from penstock.models.capacity import read_model
 from penstock.policies.naming import Named
@@ -90,7 +90,7 @@ def attached(
     spark: SparkSession,
     queries: tuple[StreamingQuery, ...],
     wanted: Wanted,
-    cpu: CpuSeconds = slot_seconds,
+    busy: BusySeconds = slot_share,
     told: Any = lambda _: None,
 ) -> Controller:
     """The same for callers that want errors."""
@@ -102,17 +102,18 @@ def attached(
         log.warning("%s: %s", finding.what, finding.says)
     _need_alone(spark)
     need_room(spark, wanted.limits)
-    controller = Controller(_parts(spark, queries, wanted, cpu), told)
+    controller = Controller(_parts(spark, queries, wanted, busy), told)
     _ATTACHED[spark.sparkContext.applicationId] = controller
     controller.start()
     return controller
 
 
-def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wanted, cpu: CpuSeconds) -> Parts:
+def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wanted, busy: BusySeconds) -> Parts:
     job = wanted.job(queries[0].name or spark.sparkContext.appName or "job")
     named = Named.parse(wanted.policy)
     policy = replace(named, parameters={**named.parameters, **_given(wanted)}).build_safe(job)
-    plant = SparkPlant(spark, job, wanted.places, cpu)
+    plant = SparkPlant(spark, job, Ways(wanted.places, busy, wanted.dry_run))
+    check_knobs(plant, policy)
     recorder = None
     if wanted.journal:
         header = Header(
@@ -120,13 +121,16 @@ def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wan
         )
         recorder = Recorder(Path(wanted.journal), header, policy.memory_s)
         if recorder.past:
-            plant.go_on(recorder.past[-1].seen, recorder.header.origin_s or plant.origin_s)
+            plant.go_on(recorder.past[-1], recorder.header.origin_s or plant.origin_s)
             policy = reminded(policy, recorder.past)
+            if isinstance(job.capacity, Learned):
+                job.capacity.remember(recorder.past)
     for query in queries:
         plant.watch(query)
     metrics = Metrics(job.name)
     server = serve_metrics(metrics, wanted.metrics_port) if wanted.metrics_port is not None else None
-    faults = Faults(named.parameters.get("failures_max", FAILURES_MAX), wanted.safe_workers)
+    safe_workers = None if wanted.safe_workers is None else job.limits.clamp(wanted.safe_workers)
+    faults = Faults(named.parameters.get("failures_max", FAILURES_MAX), safe_workers)
     return Parts(plant, policy, job, faults, recorder, metrics, server, wanted.dry_run)
 
 

@@ -11,31 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
 
-from penstock.core.allocation import Allocation
 from penstock.core.errors import PenstockError, PlantError
 from penstock.core.job import Job
-from penstock.core.loop import Faults, Plant, Policy, Step, control
-from penstock.core.observation import Observation
+from penstock.core.loop import Faults, Policy, Step, control
 from penstock.live.metrics import Metrics
 from penstock.live.plant import SparkPlant
 from penstock.live.recorder import Recorder
 
 log = logging.getLogger("penstock")
 TEND_S = 0.2
-
-
-class DryRun:
-    """A plant that is only looked at."""
-
-    def __init__(self, plant: SparkPlant) -> None:
-        self._plant = plant
-        self.knobs = plant.knobs
-
-    def observe(self) -> Observation | None:
-        return self._plant.observe()
-
-    def apply(self, target: Allocation) -> None:
-        """What would have been asked for is in the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +44,7 @@ class Controller:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="penstock", daemon=True)
         self._said = ""
+        self._logged: tuple[int, int, str] | None = None
         self._folded = 0
 
     def start(self) -> None:
@@ -93,10 +78,9 @@ class Controller:
 
     def _control(self) -> None:
         parts = self._parts
-        plant: Plant = DryRun(parts.plant) if parts.is_dry else parts.plant
-        for step in control(plant, parts.policy, parts.job.limits, self._ticks(), parts.faults):
+        for step in control(parts.plant, parts.policy, parts.job.limits, self._ticks(), parts.faults):
             if parts.metrics:
-                parts.metrics.note(step)
+                parts.metrics.note(step, parts.is_dry)
             self._record(step)
             self._log(step)
             self._told(step)
@@ -114,8 +98,6 @@ class Controller:
             self._note_unseen()
 
     def _tend(self) -> None:
-        if self._parts.is_dry:
-            return
         try:
             self._parts.plant.tend()
         except (PenstockError, OSError) as error:
@@ -129,24 +111,25 @@ class Controller:
             return
         try:
             self._parts.recorder.write(step)
-        except PenstockError as error:
+        except Exception as error:
             self._note_failure(error)
 
     def _log(self, step: Step) -> None:
-        """One line for a change, or for something new to say; the same again is folded."""
-        asked, wanted, seen = len(step.seen.target.workers), len(step.target.workers), step.seen
-        if asked != wanted:
-            event = "scaling" if not self._parts.is_dry else "would scale"
-            figures = f"rate={seen.input_rate:.0f}/s backlog={seen.backlog:.0f} latency={seen.latency_s:.1f}s"
-            log.info("%s executors=%d->%d %s reason=%s", event, asked, wanted, figures, step.decision.reason)
-            self._said = ""
-        elif (words := re.sub(r"[\d.,]+", "#", step.decision.reason)) != self._said:
-            if self._folded:
-                log.info("the same %d times more", self._folded)
-            log.info("keeping executors=%d reason=%s", wanted, step.decision.reason)
-            self._said, self._folded = words, 0
-        else:
+        """One line for a change, or for something new to say; the same again, but for its numbers, is folded."""
+        asked, wanted, reason = len(step.seen.target.workers), len(step.target.workers), step.decision.reason
+        said = (asked, wanted, re.sub(r"[\d.,]+", "#", reason))
+        if said == self._logged and (asked == wanted or self._parts.is_dry):
             self._folded += 1
+            return
+        if self._folded:
+            log.info("the same %d times more", self._folded)
+        self._logged, self._folded = said, 0
+        if asked == wanted:
+            log.info("keeping executors=%d reason=%s", asked, reason)
+            return
+        seen, event = step.seen, "would scale" if self._parts.is_dry else "scaling"
+        figures = f"rate={seen.input_rate:.0f}/s backlog={seen.backlog:.0f} latency={seen.latency_s:.1f}s"
+        log.info("%s executors=%d->%d %s reason=%s", event, asked, wanted, figures, reason)
 
     def _note_unseen(self) -> None:
         if self._parts.faults.unseen == 1:

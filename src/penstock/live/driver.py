@@ -20,16 +20,14 @@ from penstock.live.arrivals import Places
 from penstock.live.attach import Wanted, attached
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.controller import Controller
-from penstock.live.executors import wait_for
 from penstock.live.jars import kafka_jars
 from penstock.live.kafka import KafkaSource
-from penstock.live.plant import CpuSeconds, slot_seconds
+from penstock.live.plant import BusySeconds, slot_share
 from penstock.live.sampler import called
 from penstock.pipeline.session import session
 
 LOOK_S = 0.5
 BOUNDARY_S = 120.0
-EXECUTORS_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +57,11 @@ class RunPlan:
 
 def run_job(plan: RunPlan, told: Callable[[Step], None], ready: Callable[[Controller], None] = lambda _: None) -> None:
     """Run until Ctrl-C or the end of its time; then end at a batch boundary, with the checkpoint kept."""
-    with _place(plan) as (spark, cpu):
+    with _place(plan) as (spark, busy):
         query = _start(spark, plan)
         controller = None
         try:
-            controller = attached(spark, (query,), _wanted(plan), cpu, told)
+            controller = attached(spark, (query,), _wanted(plan), busy, told)
             ready(controller)
             _watch(query, plan)
         finally:
@@ -73,7 +71,7 @@ def run_job(plan: RunPlan, told: Callable[[Step], None], ready: Callable[[Contro
 
 
 @contextlib.contextmanager
-def _place(plan: RunPlan) -> Iterator[tuple[SparkSession, CpuSeconds]]:
+def _place(plan: RunPlan) -> Iterator[tuple[SparkSession, BusySeconds]]:
     most = plan.wanted.limits.workers_max
     with contextlib.ExitStack() as stack:
         cluster = None
@@ -82,25 +80,25 @@ def _place(plan: RunPlan) -> Iterator[tuple[SparkSession, CpuSeconds]]:
         settings = _settings(plan) | (cluster.settings if cluster else {})
         master = cluster.url if cluster else plan.master
         spark = stack.enter_context(session(master, f"penstock run {plan.app.name}", settings))
-        wait_for(spark, most, EXECUTORS_S)  # a standalone application gets all it may have; what is too much goes first
         yield spark, _gauge(cluster, spark)
 
 
-def _gauge(cluster: Cluster | None, spark: SparkSession) -> CpuSeconds:
+def _gauge(cluster: Cluster | None, spark: SparkSession) -> BusySeconds:
     if cluster is None or not cluster.is_limited:
-        return slot_seconds
+        return slot_share
     application = spark.sparkContext.applicationId
 
-    def cpu(_: object) -> dict[str, float]:
-        return cluster.cpu_of_executors(application)
+    def busy(_: object) -> dict[str, float]:
+        return {name: used / cluster.spec.cores for name, used in cluster.cpu_of_executors(application).items()}
 
-    return cpu
+    return busy
 
 
 def _settings(plan: RunPlan) -> dict[str, str]:
     settings = {
         "spark.cores.max": str(plan.wanted.limits.workers_max * plan.slots),
         "spark.executor.cores": str(plan.slots),
+        "spark.executor.instances": str(max(1, plan.wanted.limits.workers_min)),
         "spark.executor.memory": f"{plan.memory_mb}m",
         "spark.sql.shuffle.partitions": str(plan.partitions),
         "spark.sql.adaptive.enabled": "false",
@@ -137,8 +135,7 @@ def _stream(spark: SparkSession, plan: RunPlan) -> DataFrame:
 
 def _wanted(plan: RunPlan) -> Wanted:
     kafka = plan.kafka.client_options() if plan.kafka else {}
-    places = Places(kafka, plan.checkpoint)
-    return replace(plan.wanted, trigger=f"{plan.trigger_s:g}s", cores=plan.cores, places=places)
+    return replace(plan.wanted, trigger=f"{plan.trigger_s:g}s", cores=plan.cores, places=Places(kafka))
 
 
 def _watch(query: StreamingQuery, plan: RunPlan) -> None:
@@ -151,9 +148,20 @@ def _watch(query: StreamingQuery, plan: RunPlan) -> None:
 
 
 def _end(query: StreamingQuery) -> None:
-    """Between two batches, so that no work is thrown away; a batch that does not end is left after two minutes."""
+    """When a batch has just ended, so that no work is thrown away; one that does not end is left after two minutes.
+
+    Whatever fails here, the job is over: it must not hide why it ended.
+    """
     deadline = time.monotonic() + BOUNDARY_S
-    with contextlib.suppress(PySparkException):
+    with contextlib.suppress(Exception):
+        batch = _last_batch(query)
         while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+            if _last_batch(query) != batch:
+                break
             time.sleep(0.05)
         query.stop()
+
+
+def _last_batch(query: StreamingQuery) -> int | None:
+    last = query.lastProgress
+    return last["batchId"] if last else None

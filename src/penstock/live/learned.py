@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from penstock.live.progress import Report
+from collections.abc import Iterable
+
+from penstock.core.loop import Step
 
 FORGET = 0.2
-# Below this much work beside its fixed time, a batch tells how long planning takes and little else.
-WORK_LEAST_S = 0.5
+# A batch with less work than this beside its fixed time tells little, and counts for less.
+WORK_S = 0.5
 
 
 class Learned:
     """A capacity model that follows the job: as many rows a second of work for each worker as its batches show.
 
     >>> model = Learned()
-    >>> model.note(Report("q", 0, 0.0, 5.0, 1.0, 8000.0, None, 0.0, ()), workers=2)
+    >>> model.note(rows=8000.0, work_s=4.0, fixed_s=1.0, workers=2)
     >>> model.capacity(4), model.sustainable(4, trigger_s=10.0)
     (4000.0, 3600.0)
     """
@@ -22,15 +24,19 @@ class Learned:
         self.per_worker = 0.0
         self._fixed_s = 0.0
 
-    def note(self, report: Report, workers: int) -> None:
+    def note(self, rows: float, work_s: float, fixed_s: float, workers: int) -> None:
         """Take in a batch that ended on so many workers."""
-        work_s = report.execution_s - report.fixed_s
-        if workers < 1 or work_s < WORK_LEAST_S or not report.rows:
+        if workers < 1 or work_s <= 0 or rows <= 0:
             return
-        rate = report.rows / work_s / workers
-        share = FORGET if self.per_worker else 1.0
-        self.per_worker += share * (rate - self.per_worker)
-        self._fixed_s += share * (report.fixed_s - self._fixed_s)
+        share = FORGET * min(1.0, work_s / WORK_S) if self.per_worker else 1.0
+        self.per_worker += share * (rows / work_s / workers - self.per_worker)
+        self._fixed_s += share * (fixed_s - self._fixed_s)
+
+    def remember(self, past: Iterable[Step]) -> None:
+        """What an earlier controller saw."""
+        for step in past:
+            if (batch := step.seen.batch) is not None:
+                self.note(batch.rows, batch.execution_s - batch.fixed_s, batch.fixed_s, len(step.seen.running.workers))
 
     def capacity(self, workers: float) -> float:
         return self.per_worker * workers

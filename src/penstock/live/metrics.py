@@ -24,10 +24,10 @@ class Metrics:
         self._asked_s: float | None = None
         self._start_s: float | None = None
 
-    def note(self, step: Step) -> None:
-        """Take in one step of the loop."""
+    def note(self, step: Step, is_dry: bool = False) -> None:
+        """Take in one step of the loop; in a dry run nothing is scaled."""
         asked, wanted = len(step.seen.target.workers), len(step.target.workers)
-        if wanted == asked:
+        if wanted == asked or is_dry:
             self._balanced += 1
         else:
             self._scalings["up" if wanted > asked else "down"] += 1

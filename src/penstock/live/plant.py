@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import PlantError
 from penstock.core.job import Job
+from penstock.core.loop import Step
 from penstock.core.observation import Observation, WorkerTable
 from penstock.live.arrivals import Places, Waiting, find_waiting
 from penstock.live.executors import Executor, decommission, executors, kill, request
@@ -25,11 +26,12 @@ from penstock.live.slots import Slots
 # A batch that overruns leaves no gap between batches: after this long an executor is drained instead.
 BOUNDARY_S = 60.0
 
-CpuSeconds = Callable[[Mapping[str, Executor]], Mapping[str, float]]
+BusySeconds = Callable[[Mapping[str, Executor]], Mapping[str, float]]
+"""For each executor, the time that it was busy with all it has: its increase over the time that passed is its load."""
 
 
-def slot_seconds(there: Mapping[str, Executor]) -> Mapping[str, float]:
-    """How busy executors were where nobody measures their CPU: time that their slots had a task."""
+def slot_share(there: Mapping[str, Executor]) -> Mapping[str, float]:
+    """How busy executors were where nobody measures their CPU: time that their slots had a task, as of one slot."""
     return {name: each.task_s / max(1, each.slots) for name, each in there.items()}
 
 
@@ -40,7 +42,19 @@ class _Watched:
     query: StreamingQuery
     queue: QueryQueue
     seen: int = -1
-    waiting: dict[str, Waiting | None] = field(default_factory=dict)
+    """The last batch with rows that was taken in."""
+    mark: tuple[int, str] | None = None
+    waiting: dict[int, Waiting | None] = field(default_factory=dict)
+    """By the number of the source: two may have one description."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How a plant is looked at and changed."""
+
+    places: Places = field(default_factory=Places)
+    busy: BusySeconds = slot_share
+    is_dry: bool = False
 
 
 class SparkPlant:
@@ -52,26 +66,29 @@ class SparkPlant:
 
     knobs = frozenset({Knob.WORKERS})
 
-    def __init__(self, spark: SparkSession, job: Job, places: Places = Places(), cpu: CpuSeconds = slot_seconds):  # noqa: B008
-        self._spark, self._job, self._places, self._cpu = spark, job, places, cpu
+    def __init__(self, spark: SparkSession, job: Job, ways: Ways) -> None:
+        self._spark, self._job = spark, job
+        self._places, self._busy, self._is_dry = ways.places, ways.busy, ways.is_dry
         self.origin_s = self._last_s = time.time()
         self._watched: dict[str, _Watched] = {}
         self._slots = Slots(Allocation.of(max(1, len(executors(spark)))))
         self._used: Mapping[str, float] = {}
         self._ending_since_s: float | None = None
-        self._before: Observation | None = None
+        self._before: Step | None = None
+        self._drains = spark.sparkContext.getConf().get("spark.decommission.enabled", "false") == "true"
 
-    def go_on(self, before: Observation, origin_s: float) -> None:
+    def go_on(self, before: Step, origin_s: float) -> None:
         """Continue where an earlier controller of the same job stopped: its clock, its counters, its target."""
         self.origin_s, self._before = origin_s, before
-        self._slots = Slots(before.target)
-        request(self._spark, len(before.target.workers))
+        if not self._is_dry:
+            self._slots = Slots(before.target)
 
     def watch(self, query: StreamingQuery) -> None:
         window_s = max(self._job.tick_s, self._job.trigger_s or 0.0)
         queue = QueryQueue(time.time(), self._job.objective.latency_s or 1.0, window_s)
         if self._before is not None and not self._watched:
-            queue.go_on(self._before.arrived, self._before.processed)
+            seen = self._before.seen
+            queue.go_on(seen.arrived, seen.processed, self.origin_s + seen.time_s - seen.latency_s)
         self._watched[query.id] = _Watched(query, queue)
 
     def observe(self) -> Observation | None:
@@ -88,31 +105,44 @@ class SparkPlant:
         if not self._watched or any(watched.queue.last is None for watched in self._watched.values()):
             return None
         self._slots.settle(sorted(there, key=_age))
+        if not self._used:
+            # A load is the difference of two readings; the first alone would look like an idle job.
+            self._used, self._last_s = self._busy(there), now_s
+            return None
         return self._observation(now_s, there)
 
     def apply(self, target: Allocation) -> None:
+        """Asked for at every tick: ending executors lowers what Spark asks the cluster for, and a lost one must come
+        back. In a dry run nothing is asked for: what would have been is in the journal."""
+        if self._is_dry:
+            return
+        self._request(len(target.workers))
         if target.workers != self._slots.target.workers:
             self._slots.retarget(target)
-            try:
-                request(self._spark, len(target.workers))
-            except Py4JError as error:
-                raise PlantError(f"Spark does not take the request: {str(error).splitlines()[0][:200]}") from None
 
     def tend(self) -> None:
         """End what nobody wants, between two batches; called several times a second."""
-        names = self._slots.to_end()
+        names = [] if self._is_dry else self._slots.to_end()
         if not names:
             self._ending_since_s = None
             return
         now_s = time.monotonic()
         self._ending_since_s = self._ending_since_s or now_s
-        if all(not watched.query.status["isTriggerActive"] for watched in self._watched.values()):
-            kill(self._spark, names)
-        elif now_s - self._ending_since_s > BOUNDARY_S:
+        is_late = now_s - self._ending_since_s > BOUNDARY_S
+        if not is_late and any(each.query.status["isTriggerActive"] for each in self._watched.values()):
+            return
+        if is_late and self._drains:
             decommission(self._spark, names)
         else:
-            return
+            kill(self._spark, names)
         self._slots.tell(names)
+        self._request(len(self._slots.target.workers))
+
+    def _request(self, total: int) -> None:
+        try:
+            request(self._spark, total)
+        except Py4JError as error:
+            raise PlantError(f"Spark does not take the request: {str(error).splitlines()[0][:200]}") from None
 
     @property
     def lost(self) -> int:
@@ -122,36 +152,64 @@ class SparkPlant:
     @property
     def unknown_backlog(self) -> list[str]:
         """Sources that do not tell what waits."""
-        return [name for each in self._watched.values() for name, waiting in each.waiting.items() if waiting is None]
+        found = []
+        for each in self._watched.values():
+            sources = each.queue.last.sources if each.queue.last else ()
+            found += [source.name for number, source in enumerate(sources) if each.waiting.get(number, ...) is None]
+        return found
 
     def _follow(self, watched: _Watched, now_s: float) -> None:
-        failure = watched.query.exception()
-        if failure is not None:
-            raise PlantError(
-                f"query {watched.query.name or watched.query.id} has failed: {str(failure).splitlines()[0][:200]}"
-            )
-        reports = []
-        last = watched.query.lastProgress
-        if last is not None and last["batchId"] != watched.seen:
-            fresh = [Report.of(each) for each in watched.query.recentProgress if each["batchId"] > watched.seen]
-            reports = [report for report in fresh if report.rows or watched.queue.last is None]
-            watched.seen = last["batchId"]
-            self._learn(reports)
+        if not watched.query.isActive:
+            self._find_again(watched)
+        reports = self._news(watched)
+        self._learn(reports)
+        for report in reports:
+            for number, source in enumerate(report.sources):
+                if (teller := self._teller(watched, number, source)) is not None:
+                    teller.note(source)
         watched.queue.advance(now_s, reports, lambda report: self._behind(watched, report))
+
+    def _find_again(self, watched: _Watched) -> None:
+        """A query that was started again is the same to us; one that was stopped is idle."""
+        again = [query for query in self._spark.streams.active if query.id == watched.query.id]
+        if again:
+            watched.query = again[0]
+        elif (failure := watched.query.exception()) is not None:
+            name = watched.query.name or watched.query.id
+            raise PlantError(f"query {name} has failed: {str(failure).splitlines()[0][:200]}")
+
+    def _news(self, watched: _Watched) -> list[Report]:
+        """Batches that ended since the last look; of those before the first look, the last alone.
+
+        An idle trigger reports, too: 0 rows under the number of the batch to come. It counts as seen only at the
+        beginning, where it says that there is nothing to read.
+        """
+        last = watched.query.lastProgress
+        if last is None or (last["batchId"], last["timestamp"]) == watched.mark:
+            return []
+        watched.mark = (last["batchId"], last["timestamp"])
+        if watched.queue.last is None:
+            reports = [Report.of(last)]
+        else:
+            fresh = [each for each in watched.query.recentProgress if each["batchId"] > watched.seen]
+            reports = [Report.of(each) for each in fresh if each["numInputRows"]]
+        watched.seen = max([watched.seen, *(report.batch for report in reports if report.rows)])
+        return reports
 
     def _learn(self, reports: list[Report]) -> None:
         if isinstance(self._job.capacity, Learned):
+            workers = len(self._slots.running.workers)
             for report in reports:
-                self._job.capacity.note(report, len(self._slots.running.workers))
+                self._job.capacity.note(report.rows, report.execution_s - report.fixed_s, report.fixed_s, workers)
 
     def _behind(self, watched: _Watched, report: Report) -> float:
-        return sum(self._waits(watched, source) for source in report.sources)
+        told = [self._teller(watched, number, source) for number, source in enumerate(report.sources)]
+        return sum(each.after(source) for each, source in zip(told, report.sources, strict=True) if each is not None)
 
-    def _waits(self, watched: _Watched, source: SourceReport) -> float:
-        if source.name not in watched.waiting:
-            watched.waiting[source.name] = find_waiting(self._spark, source, self._places)
-        waiting = watched.waiting[source.name]
-        return waiting.after(source) if waiting else 0.0
+    def _teller(self, watched: _Watched, number: int, source: SourceReport) -> Waiting | None:
+        if number not in watched.waiting:
+            watched.waiting[number] = find_waiting(self._spark, watched.query, number, source, self._places)
+        return watched.waiting[number]
 
     def _observation(self, now_s: float, there: Mapping[str, Executor]) -> Observation:
         queues = [watched.queue for watched in self._watched.values()]
@@ -186,14 +244,16 @@ class SparkPlant:
         return sum(last.rows / last.execution_s for last in lasts)
 
     def _workers(self, running: Allocation, there: Mapping[str, Executor], span_s: float) -> WorkerTable:
-        used, before = self._cpu(there), self._used
+        used, before = self._busy(there), self._used
         self._used = used
         names = tuple(worker.name for worker in running.workers)
         held = [self._slots.executor(name) or "" for name in names]
-        cores = self._job.kinds[0].cores
-        cpu = [max(0.0, used.get(each, 0.0) - before.get(each, used.get(each, 0.0))) / span_s / cores for each in held]
+        read = {each: (used[each] - before[each]) / span_s for each in held if each in used and each in before}
+        # A worker that was read once only is taken to be like the others: 0 would look idle.
+        usual = sum(read.values()) / len(read) if read else 0.0
         memory = [there[each].memory_mb if each in there else 0.0 for each in held]
         since = [there[each].since_s - self.origin_s if each in there else 0.0 for each in held]
+        cpu = [max(0.0, read.get(each, usual)) for each in held]
         return WorkerTable(names, {"cpu": cpu, "memory_mb": memory, "paid_since_s": since})
 
 

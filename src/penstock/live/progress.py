@@ -21,6 +21,8 @@ class SourceReport:
     """None where the source does not count events: files count batches."""
     latest: float | None
     """What there was to read when the batch began; None where the source does not tell."""
+    entry: int | None = None
+    """Of files: the number of the batch in Spark's log of this source."""
 
     @property
     def kind(self) -> str:
@@ -84,7 +86,13 @@ def _source(source: Mapping[str, Any]) -> SourceReport:
         rows=float(source["numInputRows"]),
         end=offset_sum(source["endOffset"]),
         latest=offset_sum(source.get("latestOffset")),
+        entry=_entry(source["endOffset"]),
     )
+
+
+def _entry(offset: object) -> int | None:
+    value = json.loads(offset) if isinstance(offset, str) else offset
+    return value.get("logOffset") if isinstance(value, Mapping) else None
 
 
 def offset_sum(offset: object) -> float | None:

@@ -27,19 +27,22 @@ class QueryQueue:
         self._rates = (0.0, 0.0)
         self.last: Report | None = None
 
-    def go_on(self, arrived: float, processed: float) -> None:
-        """Counters of an earlier controller of the same job."""
+    def go_on(self, arrived: float, processed: float, oldest_s: float) -> None:
+        """Counters of an earlier controller of the same job; what waited has waited since `oldest_s`."""
         self._fifo.arrived = self._fifo.processed = processed
-        self._past = deque([(self._now_s, processed, processed)])
-        self._fifo.arrive(self._now_s - JUST_BEFORE_S, self._now_s, arrived - processed)
+        self._fifo.arrive(min(oldest_s, self._now_s - JUST_BEFORE_S), self._now_s, arrived - processed)
+        self._past = deque([(self._now_s, arrived, processed)])
 
     def advance(self, now_s: float, reports: Sequence[Report], behind: Callable[[Report], float]) -> None:
         """Take note of batches that ended since, and of what waits now."""
+        is_first = self.last is None and bool(reports)
         for report in reports:
             self._read(report)
         if self.last is not None:
-            waiting = self._fifo.processed + behind(self.last)
-            self._arrive(now_s, waiting)
+            self._correct(now_s, self._fifo.processed + behind(self.last))
+        if is_first:
+            # What the first report shows came at times that nobody knows: it is no rate.
+            self._past = deque([(now_s - JUST_BEFORE_S, self._fifo.arrived, self._fifo.processed)])
         self._now_s = max(self._now_s, now_s)
         self._past.append((now_s, self._fifo.arrived, self._fifo.processed))
         while len(self._past) > 2 and self._past[1][0] <= now_s - self._window_s:
@@ -55,6 +58,12 @@ class QueryQueue:
         self._fifo.serve(report.rows, report.ended_s, report.ended_s)
         self._now_s = max(self._now_s, report.begun_s)
         self.last = report
+
+    def _correct(self, now_s: float, total: float) -> None:
+        """As many arrived as the source says now. It may be fewer than were thought: files differ in length, and
+        Kafka's offsets count markers, too."""
+        self._arrive(now_s, total)
+        self._fifo.forget(self._fifo.arrived - total)
 
     def _arrive(self, until_s: float, total: float) -> None:
         new = total - self._fifo.arrived

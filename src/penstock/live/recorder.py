@@ -60,12 +60,14 @@ class Recorder:
     def _rotate(self) -> None:
         """journal.jsonl becomes journal.jsonl.1, that .2, and so on; the oldest goes."""
         self._writer.__exit__(None, None, None)
-        for number in range(KEPT - 1, 0, -1):
-            older = self._path.with_name(f"{self._path.name}.{number}")
-            if older.exists():
-                older.replace(self._path.with_name(f"{self._path.name}.{number + 1}"))
-        self._path.replace(self._path.with_name(f"{self._path.name}.1"))
-        self._writer = self._opened(has_header=False)
+        try:
+            for number in range(KEPT - 1, 0, -1):
+                older = self._path.with_name(f"{self._path.name}.{number}")
+                if older.exists():
+                    older.replace(self._path.with_name(f"{self._path.name}.{number + 1}"))
+            self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+        finally:
+            self._writer = self._opened(has_header=_has_header(self._path))
 
 
 def _locked(path: Path) -> TextIO:

@@ -59,6 +59,18 @@ class Fifo:
         self.processed = self.arrived
         self._note(service_s, service_s, events)
 
+    def forget(self, events: float) -> None:
+        """Take back arrivals that were not: the youngest, and without an answer."""
+        while events > 0 and self._stretches:
+            stretch = self._stretches[-1]
+            taken = min(events, stretch[2])
+            stretch[2] -= taken
+            self.arrived -= taken
+            self.waiting -= taken
+            events -= taken
+            if stretch[2] <= 0:
+                self._stretches.pop()
+
     def take_responses(self) -> Responses:
         """Response times since the last call."""
         responses = Responses(self._count, self._sum_s, self._bins, self._unit_s)

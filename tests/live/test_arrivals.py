@@ -1,0 +1,57 @@
+"""What waits in a folder, by Spark's own log of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from penstock.live.arrivals import FolderOfFiles, Told
+from penstock.live.progress import SourceReport
+
+
+def ended(entry: int, rows: float) -> SourceReport:
+    return SourceReport("FileStreamSource[file:/in]", rows, None, None, entry)
+
+
+def logged(log: Path, name: str, files: dict[str, int]) -> None:
+    """An entry as Spark writes it."""
+    log.mkdir(exist_ok=True)
+    lines = [
+        json.dumps({"path": f"file:///in/{file}", "timestamp": 1, "batchId": batch}) for file, batch in files.items()
+    ]
+    (log / name).write_text("\n".join(["v1", *lines]))
+
+
+def test_files_that_no_batch_has_answered_wait_with_as_many_rows_as_the_others_had(tmp_path: Path) -> None:
+    folder, log = tmp_path / "in", tmp_path / "log"
+    folder.mkdir()
+    for name in ("a.txt", "b c.txt", "d.txt", "e.txt", ".hidden"):
+        (folder / name).write_text("x")
+    (folder / "subfolder").mkdir()
+    told = FolderOfFiles(folder, log)
+    logged(log, "0", {"a.txt": 0, "b%20c.txt": 0})
+    told.note(ended(0, 300.0))
+    # Two files had 300 rows; two more wait.
+    assert told.after(ended(0, 300.0)) == 300
+    # A batch that has begun is logged, and its file waits until it is answered.
+    logged(log, "1", {"d.txt": 1})
+    assert told.after(ended(0, 300.0)) == 300
+    told.note(ended(1, 60.0))
+    # Three files had 360 rows; one waits.
+    assert told.after(ended(1, 60.0)) == 120
+
+
+def test_after_a_restart_all_that_was_read_before_is_known_from_the_compacted_log(tmp_path: Path) -> None:
+    folder, log = tmp_path / "in", tmp_path / "log"
+    folder.mkdir()
+    for number in range(12):
+        (folder / f"{number}.txt").write_text("x")
+    logged(log, "9.compact", {f"{number}.txt": number for number in range(10)})
+    logged(log, "10", {"10.txt": 10})
+    told = FolderOfFiles(folder, log)
+    told.note(ended(10, 50.0))
+    assert told.after(ended(10, 50.0)) == 50
+
+
+def test_without_anyone_to_ask_the_report_itself_tells() -> None:
+    assert Told().after(SourceReport("KafkaV2[Subscribe[a]]", 10.0, 30.0, 45.0)) == 15
