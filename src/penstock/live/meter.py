@@ -250,7 +250,24 @@ def _world(app: App, plan: MeterPlan, workers: int, pace: _Pace) -> Iterator[_Wo
         feed = _feed(spark, app, plan, (broker, folder))
         stack.callback(feed.close)
         beat = _heart(pace, cluster, feed)
-        yield _World(plan, Bench(spark, app, feed, folder, beat), cluster, pace)
+        yield _World(plan, Bench(spark, app, feed, folder, beat, _lifting(cluster)), cluster, pace)
+
+
+def _lifting(cluster: Cluster | None) -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """Whole cores for a while, and then the quota that was there."""
+
+    @contextlib.contextmanager
+    def lifted() -> Iterator[None]:
+        cores = cluster.spec.cores if cluster else LIFTED_CORES
+        if cluster:
+            cluster.set_cores(max(cores, LIFTED_CORES))
+        try:
+            yield
+        finally:
+            if cluster:
+                cluster.set_cores(cores)
+
+    return lifted
 
 
 def _heart(pace: _Pace, cluster: Cluster | None, feed: Feed) -> Callable[[], None]:
@@ -306,7 +323,7 @@ def _need_same(rows: list[dict[str, Any]], app: App, plan: MeterPlan, setup: str
 
 def _expected_s(plan: MeterPlan, todo: list[tuple[int, int]]) -> float:
     sampling = plan.sampling
-    each_s = sum(max(sampling.sample_s, (sampling.batches + 1) * length) + 2 for length in sampling.lengths_s)
+    each_s = sum(max(sampling.sample_s, (sampling.batches + 1) * length) + 2 for length in (sampling.long_s, 2.0))
     warm_s = 1.2 * WARM_CPU_S * max(1.0, todo[0][0] / (os.cpu_count() or 1))
     preload_s = 20.0 * len({m for m, _ in todo}) if plan.source == "kafka" else 0.0
     return 25.0 + warm_s + preload_s + (each_s + COOL_S) * len(todo)

@@ -23,10 +23,12 @@ SETTLE_S = 90.0
 SAMPLE_S = 20.0
 LOOK_S = 0.5  # four looks a second would cost the driver 1 % of a core
 ALIVE_S = 5.0
-# How long batches should take: short ones show the fixed time, long ones the capacity. Between 1 s of rows and 4 s a
-# line is known to 5 % from medians that scatter by 4 %; a third length in between takes 20 s and adds little.
-LENGTHS_S = (5.0, 2.0)
-QUICK_LENGTHS_S = (4.0, 1.5)
+# A long batch shows the capacity; one of a fifth of its rows the fixed time. A line through them is known to 5 % from
+# medians that scatter by 4 %; a third size in between takes 20 s more and adds little.
+LONG_S = 5.0
+QUICK_LONG_S = 4.0
+SHORT = 0.2
+NEAR = (0.6, 1.7)  # times as long as wanted: near enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +36,14 @@ class Sampling:
     """How to sample."""
 
     batches: int = 7
-    lengths_s: tuple[float, ...] = LENGTHS_S
+    long_s: float = LONG_S
     sample_s: float = SAMPLE_S
     settle_s: float = SETTLE_S
 
     @classmethod
     def quick(cls) -> Sampling:
-        """Two sizes, five batches each."""
-        return cls(5, QUICK_LENGTHS_S, 0.0, 0.0)
+        """Two sizes, five batches each, whether they have settled or not."""
+        return cls(5, QUICK_LONG_S, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class Bench:
     folder: Path
     beat: Callable[[], None]
     """Called twice a second: tells that time goes by, and raises when the world has ended."""
+    lifted: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    """Executors write the input, too: on whole cores, as long as it lasts."""
     queries: int = 0
 
     def run(self, helping: Helping, is_enough: Callable[[list[BatchTime]], bool], patience_s: float) -> list[BatchTime]:
@@ -97,7 +101,8 @@ class Bench:
     def _start(self, name: str, checkpoint: Path, helping: Helping) -> StreamingQuery:
         self.spark.conf.set("spark.sql.shuffle.partitions", helping.partitions)
         self.spark.conf.set("spark.sql.files.minPartitionNum", helping.partitions)
-        stream = self.feed.stream(self.spark, name, helping)
+        with self.lifted():
+            stream = self.feed.stream(self.spark, name, helping)
         result = called(self.app, stream)
         if not getattr(result, "isStreaming", False):
             raise BadInput(f"app {self.app.name} is not streaming: return a DataFrame made of the one it was given")
@@ -116,54 +121,58 @@ class Bench:
 
 
 def sample(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> Sample:
-    """Batches of each length; what a guess gets wrong is set right by the lengths before."""
+    """Long batches and short ones, and the line through them."""
     before, begun = task_seconds(bench.spark), time.monotonic()
-    sizes: list[list[BatchTime]] = []
-    settled = True
-    for length_s in sampling.lengths_s:
-        batches, is_steady = _sized(bench, sampling, partitions, (length_s, guess))
-        if not sizes and batches and not 0.5 < _median_s(batches) / length_s < 2.0:
-            guess = _rough(batches, guess)
-            batches, is_steady = _sized(bench, sampling, partitions, (length_s, guess))
-        # Only the long batches' speed must settle: the short ones tell the fixed time, and scatter twice as much.
-        settled &= is_steady or bool(sizes)
-        if not batches:
-            return Sample(guess, ("source ran dry",))
-        sizes.append(batches)
-        guess = split(sizes) if len(sizes) > 1 else _rough(batches, guess)
+    long = _long(bench, sampling, partitions, guess)
+    if not long:
+        return Sample(guess, ("source ran dry",))
+    short = _taken(
+        bench, sampling, Helping(max(partitions, round(SHORT * long[0].rows)), _most(sampling, 2.0), partitions)
+    )
+    if not short:
+        return Sample(guess, ("source ran dry",))
     after, wall_s = task_seconds(bench.spark), time.monotonic() - begun
     busy = {name: (after[name] - seconds) / wall_s for name, seconds in before.items() if name in after}
     use = Use(busy, len(before.keys() - after.keys()))
-    wrong = flags(use, sampling.batches, min(map(len, sizes)), settled)
-    return Sample(split(sizes), tuple(wrong))
+    # Only the long batches' speed must settle: the short ones scatter twice as much.
+    settled = sampling.settle_s == 0 or has_settled(long)
+    wrong = flags(use, sampling.batches, min(len(long), len(short)), settled)
+    return Sample(split([long, short]), tuple(wrong))
 
 
-def _sized(
-    bench: Bench, sampling: Sampling, partitions: int, wanted: tuple[float, Split]
-) -> tuple[list[BatchTime], bool]:
-    """Batches of about one length, the first of them thrown away; and whether their speed had settled."""
-    length_s, guess = wanted
-    rows = max(partitions, round(guess.rows_per_s * max(length_s - guess.fixed_s, length_s / 3)))
-    least_s = max(sampling.sample_s, sampling.batches * length_s / 2)
+def _long(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> list[BatchTime]:
+    """Batches of about the length that is wanted; a guess that is far off is seen after three of them."""
+    rows = guess.rows_per_s * max(sampling.long_s - guess.fixed_s, sampling.long_s / 3)
+    for last_try in (False, False, True):
+        helping = Helping(max(partitions, round(rows)), _most(sampling, sampling.long_s), partitions)
+        taken = _taken(bench, sampling, helping, None if last_try else sampling.long_s)
+        if not taken or NEAR[0] < _median_s(taken) / sampling.long_s < NEAR[1]:
+            return taken
+        fixed_s = min(guess.fixed_s, _median_s(taken) / 2)
+        rows *= min(8.0, (sampling.long_s - fixed_s) / (_median_s(taken) - fixed_s))
+    return taken
+
+
+def _most(sampling: Sampling, length_s: float) -> int:
+    """Batches that a source must hold."""
+    if sampling.settle_s == 0:
+        return sampling.batches + 1
+    return round(1.5 * max(sampling.batches, SAMPLE_S / length_s)) + 2
+
+
+def _taken(bench: Bench, sampling: Sampling, helping: Helping, near_s: float | None = None) -> list[BatchTime]:
+    """Batches of one size but for the first, until they are enough, have settled, or are seen to be far too long."""
 
     def is_enough(batches: list[BatchTime]) -> bool:
         taken = batches[1:]
-        if len(taken) < sampling.batches or sum(batch.seconds for batch in taken) < least_s:
+        if near_s and len(taken) == 2 and not NEAR[0] < _median_s(taken) / near_s < NEAR[1]:
+            return True
+        if len(taken) < sampling.batches or sum(batch.seconds for batch in taken) < sampling.sample_s:
             return False
         return sampling.settle_s == 0 or has_settled(taken)
 
-    patience_s = max(sampling.settle_s, 4 * sampling.batches * length_s)
-    most = (
-        sampling.batches + 1 if sampling.settle_s == 0 else round(1.5 * max(sampling.batches, SAMPLE_S / length_s)) + 2
-    )
-    taken = bench.run(Helping(rows, most, partitions), is_enough, patience_s)[1:]
-    return taken, sampling.settle_s == 0 or has_settled(taken)
-
-
-def _rough(batches: list[BatchTime], guess: Split) -> Split:
-    """Capacity from one size of batches, if the guess at the fixed time is right."""
-    seconds = _median_s(batches)
-    return Split(min(guess.fixed_s, seconds / 2), batches[-1].rows / max(seconds - guess.fixed_s, seconds / 2))
+    patience_s = max(sampling.settle_s, 4 * sampling.batches * sampling.long_s)
+    return bench.run(helping, is_enough, patience_s)[1:]
 
 
 def _median_s(batches: list[BatchTime]) -> float:

@@ -29,7 +29,7 @@ def describe(app: App, settings: Mapping[str, str], sampling: Sampling, own_clus
     setup: dict[str, Any] = {
         "app": {"output_mode": app.output_mode, "code": _code(app)},
         "spark": {"version": pyspark.__version__, **{key: settings[key] for key in KEPT if key in settings}},
-        "sampling": {"batches": sampling.batches, "lengths_s": list(sampling.lengths_s)},
+        "sampling": {"batches": sampling.batches, "long_s": sampling.long_s},
         "machine": _machine() if own_cluster else "the cluster's",
     }
     return json.dumps(setup, sort_keys=True)
