@@ -93,7 +93,7 @@ def calibrate(evidence: Sequence[Evidence]) -> Calibration:
     if capacity is None:
         raise BadInput("the journals show neither a batch with rows nor a capacity: let the job run under load first")
     starts = learn_starts([start for each in evidence for start in each.starts])
-    cpu = learn_cpu(evidence, capacity.fixed_s(1)) if service else None
+    cpu = learn_cpu(evidence, capacity) if service else None
     triggers = [each.trigger_s for each in evidence if each.trigger_s is not None]
     found = Calibration(
         capacity=capacity,

@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from penstock.models.capacity import Capacity
 from penstock.models.curves import Floats
-from penstock.models.evidence import Evidence
+from penstock.models.evidence import Evidence, Ticks
 
+Bools = npt.NDArray[np.bool_]
 TICKS_LEAST = 20
 # Without this much between quiet and busy ticks, a line through them is a guess.
 LOADS_APART = 0.2
+CALM_S = 30.0
+NOISE_LEAST = 1e-3
 # Near 0 and 1 a meter is cut off, and its noise with it.
 CLEAR = (0.15, 0.85)
 
@@ -25,42 +30,61 @@ class CpuMeter:
     idle: float
     busy: float
     noise: float
+    """Standard deviation of one worker's meter; below, the part of its variance that all workers have in common."""
+    shared: float
     seen: int
     """Ticks whose batches are all known."""
     noise_seen: int
     """Ticks with several workers whose meters were not cut off."""
 
 
-def learn_cpu(evidence: Sequence[Evidence], fixed_s: float) -> CpuMeter | None:
-    """A line through (share of the tick in which rows were worked on, mean CPU); noise from workers side by side."""
-    pairs = [_loads(each, fixed_s) for each in evidence]
-    loads, cpus = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
-    # Where noise is cut off at 0 or 1, idle looks busier and busy idler than it is.
-    clear = (loads > CLEAR[0]) & (loads < CLEAR[1])
-    if clear.sum() >= TICKS_LEAST and float(np.ptp(loads[clear])) >= LOADS_APART:
-        loads, cpus = loads[clear], cpus[clear]
+def learn_cpu(evidence: Sequence[Evidence], capacity: Capacity) -> CpuMeter | None:
+    """A line through (share of the tick in which rows should have been worked on, mean CPU).
+
+    What workers side by side differ by is noise of their own; what their mean is off by beyond that, they share: a
+    batch that took longer than it should is in it.
+    """
+    columns = (np.concatenate(column) for column in zip(*(_loads(each, capacity) for each in evidence), strict=True))
+    loads, cpus, workers = _calm(*columns)
     if len(loads) < TICKS_LEAST or float(np.ptp(loads)) < LOADS_APART:
         return None
     slope, idle = np.polyfit(loads, cpus, 1)
-    # Ticks that lie far off (a collection, a neighbour) are left out of a second fit.
-    errors = np.abs(cpus - idle - slope * loads)
-    kept = errors <= 3 * float(np.median(errors)) + 1e-3
-    if float(np.ptp(loads[kept])) >= LOADS_APART:
-        slope, idle = np.polyfit(loads[kept], cpus[kept], 1)
+    kept = _clear(loads, cpus, idle + slope * loads)
+    slope, idle = np.polyfit(loads[kept], cpus[kept], 1)
+    own, noise_seen = _own_noise(evidence)
+    left = float(np.var((cpus - idle - slope * loads)[kept])) - own * float(np.mean(1 / workers[kept]))
+    total = own + max(0.0, left)
     idle = min(max(float(idle), 0.0), 0.9)
     busy = min(max(idle + float(slope), idle + 0.05), 1.0)
-    noise, noise_seen = _noise(evidence)
-    return CpuMeter(round(idle, 3), round(busy, 3), round(noise, 4), len(loads), noise_seen)
+    noise, shared = (math.sqrt(total), max(0.0, left) / total) if total > NOISE_LEAST**2 else (0.0, 0.0)
+    return CpuMeter(round(idle, 3), round(busy, 3), round(noise, 4), round(shared, 3), int(kept.sum()), noise_seen)
 
 
-def _loads(evidence: Evidence, fixed_s: float) -> tuple[Floats, Floats]:
-    """Ticks in which all that was processed belongs to batches that are known: their load, and the CPU seen."""
+def _calm(loads: Floats, cpus: Floats, workers: Floats, calm_s: Floats) -> tuple[Floats, Floats, Floats]:
+    """Ticks without new workers, if there are enough: those are busy with themselves, whatever the load."""
+    calm = calm_s >= (CALM_S if (calm_s >= CALM_S).sum() >= TICKS_LEAST else 0.0)
+    return loads[calm], cpus[calm], workers[calm]
+
+
+def _clear(loads: Floats, cpus: Floats, predicted: Floats) -> Bools:
+    """Ticks that tell most, if there are enough: not far off (a collection, a neighbour), and not cut off.
+
+    Where noise is cut off at 0 or 1, idle looks busier and busy idler than it is.
+    """
+    errors = np.abs(cpus - predicted)
+    kept = errors <= 6 * float(np.median(errors)) + 1e-3
+    clear = kept & (predicted > CLEAR[0]) & (predicted < CLEAR[1])
+    is_enough = clear.sum() >= TICKS_LEAST and float(np.ptp(loads[clear])) >= LOADS_APART
+    return np.asarray(clear if is_enough else kept, dtype=np.bool_)
+
+
+def _loads(evidence: Evidence, capacity: Capacity) -> tuple[Floats, Floats, Floats, Floats]:
+    """Ticks whose batches are all known: load, CPU, workers, time since their number changed."""
     ticks = evidence.ticks
     ends = np.array([batch.ended_s for batch in evidence.batches])
     rows = np.append(0.0, np.cumsum([batch.rows for batch in evidence.batches]))
-    if not len(ends):
-        return np.empty(0), np.empty(0)
-    begins = np.minimum(np.array([batch.begun_s for batch in evidence.batches]) + fixed_s, ends)
+    work_s = np.array([batch.rows / capacity.capacity(batch.workers) for batch in evidence.batches])
+    begins = np.maximum(ends - work_s, np.append(-np.inf, ends[:-1]))
     before_s = ticks.time_s - ticks.span_s
     worked = _worked_until(ticks.time_s, begins, ends) - _worked_until(before_s, begins, ends)
     told = rows[np.searchsorted(ends, ticks.time_s, side="right")] - rows[np.searchsorted(ends, before_s, side="right")]
@@ -70,7 +94,15 @@ def _loads(evidence: Evidence, fixed_s: float) -> tuple[Floats, Floats]:
     ending = np.flatnonzero((done > 0) | (told > 0))
     next_known = np.append(known[ending], False)[np.searchsorted(ending, np.arange(len(known)), side="right")]
     chosen = known & next_known & np.isfinite(ticks.cpu) & (ticks.workers > 0)
-    return (worked / ticks.span_s)[chosen], ticks.cpu[chosen]
+    load = worked / ticks.span_s
+    return load[chosen], ticks.cpu[chosen], ticks.workers[chosen], _calm_s(ticks)[chosen]
+
+
+def _calm_s(ticks: Ticks) -> Floats:
+    """How long the number of workers had been what it was."""
+    changed = np.diff(ticks.workers, prepend=ticks.workers[0]) != 0
+    since_s = np.maximum.accumulate(np.where(changed, ticks.time_s, -np.inf))
+    return np.asarray(ticks.time_s - since_s, dtype=np.float64)
 
 
 def _worked_until(times_s: Floats, begins: Floats, ends: Floats) -> Floats:
@@ -81,15 +113,16 @@ def _worked_until(times_s: Floats, begins: Floats, ends: Floats) -> Floats:
     return np.asarray(total[ended] + np.maximum(0.0, times_s - begun_s), dtype=np.float64)
 
 
-def _noise(evidence: Sequence[Evidence]) -> tuple[float, int]:
+def _own_noise(evidence: Sequence[Evidence]) -> tuple[float, int]:
+    """The variance of a worker's meter around the others', and in how many ticks it was seen."""
     scatter, freedom, seen = 0.0, 0.0, 0
     for each in evidence:
         ticks = each.ticks
-        clear = (ticks.workers > 1) & (ticks.cpu > CLEAR[0]) & (ticks.cpu < CLEAR[1])
+        clear = (ticks.workers > 1) & (ticks.cpu > CLEAR[0]) & (ticks.cpu < CLEAR[1]) & (_calm_s(ticks) >= CALM_S)
         scatter += float(ticks.cpu_scatter[clear].sum())
         freedom += float((ticks.workers[clear] - 1).sum())
         seen += int(clear.sum())
-    return (math.sqrt(scatter / freedom) if freedom else 0.0), seen
+    return (scatter / freedom if freedom else 0.0), seen
 
 
 def foresees(evidence: Sequence[Evidence]) -> bool:

@@ -111,6 +111,7 @@ def _noise(found: Calibration) -> Iterator[str]:
         cpu = found.cpu
         yield f"\n[noise]  # the CPU's meter, from {_several(cpu.seen, 'tick')}; its noise from {cpu.noise_seen}"
         yield f"cpu = {cpu.noise!r}"
+        yield f"cpu_shared = {cpu.shared!r}"
         yield f"cpu_idle = {cpu.idle!r}"
         yield f"cpu_busy = {cpu.busy!r}"
 

@@ -1,0 +1,67 @@
+"""What a calibration adds to the simulator: the trigger's clock, slow first batches, meters as seen live."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.core.errors import BadInput
+from penstock.core.observation import Observation
+from penstock.models.capacity import linear
+from penstock.sim.plant import SimulatedPlant
+from penstock.sim.scenario import Scenario
+from penstock.sim.specs import BatchSpec, NoiseSpec
+from penstock.sim.workloads import Load
+
+
+def watch(ticks: int = 6, grow_after: int | None = None, **changes: Any) -> list[Observation]:
+    """Ticks of 5 s at 60/s on a worker that does 100/s, in batches that take 1 s before their first row."""
+    still = Scenario.constant(rate=60.0, capacity_per_worker=100.0, workers_at_start=1)
+    scenario = replace(still, load=Load.of(np.full(ticks, 300.0), 5.0), capacity=linear(100.0, 1.0), **changes)
+    plant, seen = SimulatedPlant(scenario), []
+    for tick, _ in enumerate(plant.ticks(), start=1):
+        observation = plant.observe()
+        assert observation is not None
+        seen.append(observation)
+        if tick == grow_after:
+            plant.apply(observation.target.resized(2))
+    return seen
+
+
+def test_the_triggers_clock_strikes_first_after_its_offset() -> None:
+    seen = watch(batch=BatchSpec(10.0, offset_s=3.0))
+    # It strikes at 3, 13 and 23 s; 180 rows at 3 s take 1 + 1.8 s, so at 5 s nothing has ended and at 10 s 180 have.
+    assert [one.processed for one in seen[:2]] == [0.0, pytest.approx(180.0)]
+    assert seen[1].batch is not None
+    assert seen[1].batch.age_s == pytest.approx(10.0 - 5.8)
+
+
+def test_only_the_first_batch_with_a_new_worker_takes_longer() -> None:
+    seen = watch(ticks=8, grow_after=1, batch=BatchSpec(10.0, first_s=2.0))
+    # 600 rows on two workers: 1 + 600 / 200 = 4 s; the first of them, at 10 s, 2 s more.
+    executions = [one.batch.execution_s for one in seen if one.batch is not None]
+    assert executions[0] == pytest.approx(6.0)
+    assert executions[-1] == pytest.approx(4.0)
+
+
+def test_a_latency_that_foresees_nothing_is_the_age_of_the_oldest_event() -> None:
+    foreseen = watch(batch=BatchSpec(10.0))[2]
+    seen = watch(batch=BatchSpec(10.0, foresees=False))[2]
+    # At 15 s: the batch of 10 s has 600 rows and ends at 17 s; its oldest event came at 0 s.
+    assert [foreseen.latency_s, seen.latency_s] == pytest.approx([17.0, 15.0])
+
+
+def test_a_cpu_meter_shows_something_idle_and_not_all_of_the_work() -> None:
+    seen = watch(batch=BatchSpec(10.0), noise=NoiseSpec(cpu_idle=0.1, cpu_busy=0.9))
+    # From 5 to 10 s nothing is worked on; from 10 to 15 s work begins after 1 s, so the load is 4/5: 0.1 + 0.8 · 0.8.
+    assert [round(one.workers.mean("cpu"), 4) for one in seen[1:3]] == [0.1, 0.74]
+
+
+def test_impossible_values_are_refused_by_their_key() -> None:
+    with pytest.raises(BadInput, match=r"batch\.offset_s is -1"):
+        BatchSpec(10.0, offset_s=-1.0)
+    with pytest.raises(BadInput, match=r"noise\.cpu_busy is 0\.1"):
+        NoiseSpec(cpu_idle=0.2, cpu_busy=0.1)
