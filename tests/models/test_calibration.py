@@ -18,8 +18,9 @@ from penstock.core.objective import Limits, Objective, Price
 from penstock.core.observation import Batch, Observation, WorkerTable
 from penstock.models.calibration import calibrate, learn_starts
 from penstock.models.curves import Linear, Scalability
-from penstock.models.evidence import Evidence, SeenBatch, evidence_of
+from penstock.models.evidence import Evidence, evidence_of
 from penstock.models.joins import Start
+from penstock.models.served import SeenBatch
 from penstock.models.service import learn_service
 
 TRUTH = Scalability(900.0, 0.08)
@@ -149,13 +150,9 @@ def replace_target(observation: Observation, names: tuple[str, ...]) -> Observat
 
 
 def test_a_batch_whose_workers_changed_meanwhile_is_left_out() -> None:
-    def with_batch(made: Step, ended_s: float, takes_s: float) -> Step:
-        batch = Batch(1000.0, 5.0, takes_s, 0.5, made.seen.time_s - ended_s)
-        return Step(replace(made.seen, batch=batch), made.decision, made.target)
-
     one, both = ("w1",), ("w1", "w2")
-    kept = with_batch(step(10, one, both), ended_s=9.0, takes_s=3.0)
-    cut = with_batch(step(20, both, both), ended_s=18.0, takes_s=6.0)
+    kept = with_batch(step(10, one, both), Batch(1000.0, 5.0, execution_s=3.0, fixed_s=0.5, age_s=1.0))
+    cut = with_batch(step(20, both, both), Batch(1000.0, 5.0, execution_s=6.0, fixed_s=0.5, age_s=2.0))
     evidence = seen(step(5, one, one), kept, step(15, one, both), cut)
     assert [(batch.begun_s, batch.workers) for batch in evidence.batches] == [(6.0, 1)]
 
@@ -188,3 +185,44 @@ def test_journals_of_two_jobs_teach_nothing_together() -> None:
 def test_a_journal_that_shows_no_capacity_is_refused() -> None:
     with pytest.raises(BadInput, match="neither a batch with rows nor a capacity"):
         calibrate([seen(step(5, ("w1",), ("w1",)))])
+
+
+def with_batch(made: Step, batch: Batch) -> Step:
+    return Step(replace(made.seen, batch=batch), made.decision, made.target)
+
+
+@pytest.mark.parametrize("origin_s", [1000.0, None])
+def test_a_slow_batch_that_hides_behind_a_quick_one_is_found_where_the_clock_is_known(origin_s: float | None) -> None:
+    # Trigger and tick are 5 s. Batches: 5 … 7 s, 10 … 17 s, and at once 17 … 19 s: the tick of 20 s shows the last.
+    one, quick = ("w1",), step(10, ("w1",), ("w1",), processed=100.0)
+    shown = [
+        step(5, one, one, processed=0.0),
+        with_batch(quick, Batch(100.0, 5.0, 2.0, 0.5, 3.0)),
+        with_batch(step(15, one, one, processed=100.0), Batch(100.0, 5.0, 2.0, 0.5, 8.0)),
+        with_batch(step(20, one, one, processed=600.0), Batch(150.0, 5.0, 2.0, 0.5, 1.0)),
+    ]
+    evidence = evidence_of(replace(header(), origin_s=origin_s), shown)
+    assert evidence is not None
+    found = [(batch.begun_s, batch.ended_s, batch.rows) for batch in evidence.batches]
+    hidden = [(10.0, 17.0, 350.0)] if origin_s else []
+    assert found == [(5.0, 7.0, 100.0), *hidden, (17.0, 19.0, 150.0)]
+
+
+def test_how_unequal_batches_are_is_found_though_one_in_twenty_is_an_accident() -> None:
+    found = learn_service(list(batches(np.random.default_rng(5))), workers_max=5)
+    assert found is not None
+    assert found.spread == pytest.approx(0.05, abs=0.015)
+
+
+def test_a_first_batch_that_takes_8_s_longer_is_told_from_a_slow_worker() -> None:
+    rng = np.random.default_rng(6)
+    made = [
+        replace(batch, is_first=True, execution_s=batch.execution_s + 8.0, ages_s=(*batch.ages_s[:-1], 2.0))
+        if number % 16 == 3
+        else batch
+        for number, batch in enumerate(batches(rng))
+    ]
+    found = learn_service(made, workers_max=5)
+    assert found is not None
+    assert found.first_s == pytest.approx(8.0, abs=1.0)
+    assert found.warm_s == 0.0

@@ -17,8 +17,11 @@ from penstock.sim.specs import BatchSpec, NoiseSpec
 from penstock.sim.workloads import Load
 
 
-def watch(ticks: int = 6, grow_after: int | None = None, **changes: Any) -> list[Observation]:
-    """Ticks of 5 s at 60/s on a worker that does 100/s, in batches that take 1 s before their first row."""
+def watch(ticks: int = 6, targets: dict[int, int] | None = None, **changes: Any) -> list[Observation]:
+    """Ticks of 5 s at 60/s on a worker that does 100/s, in batches that take 1 s before their first row.
+
+    `targets` says after which tick to ask for how many workers.
+    """
     still = Scenario.constant(rate=60.0, capacity_per_worker=100.0, workers_at_start=1)
     scenario = replace(still, load=Load.of(np.full(ticks, 300.0), 5.0), capacity=linear(100.0, 1.0), **changes)
     plant, seen = SimulatedPlant(scenario), []
@@ -26,8 +29,8 @@ def watch(ticks: int = 6, grow_after: int | None = None, **changes: Any) -> list
         observation = plant.observe()
         assert observation is not None
         seen.append(observation)
-        if tick == grow_after:
-            plant.apply(observation.target.resized(2))
+        if targets and tick in targets:
+            plant.apply(observation.target.resized(targets[tick]))
     return seen
 
 
@@ -40,11 +43,30 @@ def test_the_triggers_clock_strikes_first_after_its_offset() -> None:
 
 
 def test_only_the_first_batch_with_a_new_worker_takes_longer() -> None:
-    seen = watch(ticks=8, grow_after=1, batch=BatchSpec(10.0, first_s=2.0))
+    seen = watch(ticks=8, targets={1: 2}, batch=BatchSpec(10.0, first_s=2.0))
     # 600 rows on two workers: 1 + 600 / 200 = 4 s; the first of them, at 10 s, 2 s more.
     executions = [one.batch.execution_s for one in seen if one.batch is not None]
     assert executions[0] == pytest.approx(6.0)
     assert executions[-1] == pytest.approx(4.0)
+
+
+def test_a_worker_that_is_given_up_stops_at_once_or_drains() -> None:
+    given_up: dict[str, Any] = {"workers_at_start": 2, "targets": {2: 1}, "ticks": 4}
+    at_once = watch(batch=BatchSpec(10.0, offset_s=9.0), **given_up)[-1].batch
+    drained = watch(batch=BatchSpec(10.0, offset_s=9.0, drains=True), **given_up)[-1].batch
+    assert at_once is not None
+    assert drained is not None
+    # 540 rows at 9 s. Both: 1 + 540 / 200 = 3.7 s; with one from 10 s on, 1 + 540 / 100 = 6.4 s.
+    assert [at_once.execution_s, drained.execution_s] == pytest.approx([6.4, 3.7])
+
+
+def test_batches_are_as_unequal_as_they_were_asked_to_be_and_the_cpu_is_busy_meanwhile() -> None:
+    seen = watch(ticks=2000, batch=BatchSpec(5.0, spread=0.1))
+    times = np.array([one.batch.execution_s for one in seen if one.batch is not None and one.batch.rows == 300.0])
+    # Each takes 1 + 300 / 100 = 4 s, give or take.
+    assert float(np.median(times)) == pytest.approx(4.0, rel=0.02)
+    assert float(np.std(np.log(times))) == pytest.approx(0.1, abs=0.02)
+    assert np.mean([one.workers.mean("cpu") for one in seen[1:]]) == pytest.approx(0.6, abs=0.02)
 
 
 def test_a_latency_that_foresees_nothing_is_the_age_of_the_oldest_event() -> None:

@@ -77,6 +77,7 @@ class Calibration:
     cpu: CpuMeter | None
     trigger_s: float | None
     foresees: bool
+    drains: bool
     given_up: int
     """Workers that were asked for and never ran: they tell no start time."""
     lost: int
@@ -93,7 +94,7 @@ def calibrate(evidence: Sequence[Evidence]) -> Calibration:
     if capacity is None:
         raise BadInput("the journals show neither a batch with rows nor a capacity: let the job run under load first")
     starts = learn_starts([start for each in evidence for start in each.starts])
-    cpu = learn_cpu(evidence, capacity) if service else None
+    cpu = learn_cpu(evidence, capacity.fixed_s(1)) if service else None
     triggers = [each.trigger_s for each in evidence if each.trigger_s is not None]
     found = Calibration(
         capacity=capacity,
@@ -102,6 +103,7 @@ def calibrate(evidence: Sequence[Evidence]) -> Calibration:
         cpu=cpu,
         trigger_s=triggers[0] if triggers else None,
         foresees=foresees(evidence),
+        drains=any(each.drains for each in evidence),
         given_up=sum(each.given_up for each in evidence),
         lost=sum(each.lost for each in evidence),
         unknown=(),

@@ -10,39 +10,14 @@ import numpy as np
 
 from penstock.core.journal import Header
 from penstock.core.loop import Step
-from penstock.core.observation import Batch, Observation
+from penstock.core.observation import Observation
 from penstock.core.score import Score, Scorer
 from penstock.models.curves import Floats
 from penstock.models.joins import Joins, Start
+from penstock.models.served import SeenBatch, Served
 
-SAME_S = 1e-3
 # A step that comes later than this many spans after the one before has lost some between.
 GAP = 1.5
-
-
-@dataclass(frozen=True, slots=True)
-class SeenBatch:
-    """A batch that had the same workers from before it began until after it ended."""
-
-    begun_s: float
-    rows: float
-    execution_s: float
-    fixed_s: float
-    """Its fixed part as the engine tells it: at least so much."""
-    ages_s: tuple[float, ...]
-    """How long each worker had run when it began; infinite for those of the journal's beginning."""
-    is_first: bool
-    """Is it the first for one of its workers?"""
-    waited: bool
-    """Did it begin with the trigger's clock, and not late, when the batch before had ended?"""
-
-    @property
-    def workers(self) -> int:
-        return len(self.ages_s)
-
-    @property
-    def ended_s(self) -> float:
-        return self.begun_s + self.execution_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +55,8 @@ class Evidence:
     """Workers that were asked for and never ran."""
     lost: int = 0
     """Workers that went without being told to."""
+    drains: bool = False
+    """Did workers that were given up run on for a while?"""
 
     def arrivals(self) -> Floats:
         """What arrived in each interval of the header's length, spread evenly over the steps as they really were."""
@@ -105,10 +82,8 @@ class _Reader:
         self._scorer = Scorer(header.objective, header.price)
         self.rows: list[tuple[float, ...]] = []
         self._fleet = Joins()
-        self._batches: list[SeenBatch] = []
-        self._begun_s = self._ended_s = -math.inf
+        self._served = Served(self._fleet, header.origin_s)
         self._last: Observation | None = None
-        self._trigger_s: float | None = None
         self._at_start = 0
 
     def add(self, step: Step) -> None:
@@ -118,25 +93,9 @@ class _Reader:
         if last is None:
             self._at_start = len(seen.target.workers)
         self._fleet.add(step, gap)
-        if seen.batch is not None:
-            self._trigger_s = seen.batch.trigger_s
-            self._note_batch(seen.batch, seen.time_s)
+        self._served.add(seen)
         self.rows.append(_row(seen, _new_work(seen, last, gap)))
         self._last = seen
-
-    def _note_batch(self, batch: Batch, now_s: float) -> None:
-        ended_s = now_s - batch.age_s
-        if ended_s <= self._ended_s + SAME_S or batch.rows <= 0 or batch.execution_s <= 0:
-            return
-        begun_s = ended_s - batch.execution_s
-        ages_s = self._fleet.ages_s(begun_s, ended_s)
-        is_first = self._fleet.has_come_since(self._begun_s)
-        if ages_s and is_first is not None:
-            waited = begun_s > self._ended_s + 0.02 * max(batch.trigger_s, 1.0)
-            self._batches.append(
-                SeenBatch(begun_s, batch.rows, batch.execution_s, batch.fixed_s, tuple(ages_s), is_first, waited)
-            )
-        self._begun_s, self._ended_s = begun_s, ended_s
 
     def result(self) -> Evidence:
         columns = np.array(self.rows, dtype=np.float64).T
@@ -146,11 +105,12 @@ class _Reader:
             score=self._scorer.result(),
             ticks=Ticks(*columns),
             starts=tuple(fleet.starts),
-            batches=tuple(self._batches),
-            trigger_s=self._trigger_s,
+            batches=tuple(self._served.batches),
+            trigger_s=self._served.trigger_s,
             workers_at_start=self._at_start,
             given_up=fleet.given_up + len(fleet.asked_s),
             lost=fleet.lost,
+            drains=fleet.drains,
         )
 
 

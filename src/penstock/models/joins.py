@@ -29,6 +29,8 @@ class Joins:
         self.starts: list[Start] = []
         self.asked_s: dict[str, float] = {}
         self.given_up = self.lost = 0
+        self.drains = False
+        """Did one that was given up run on for a while?"""
         self._between_s: dict[str, tuple[float, float]] = {}
         self._past: deque[tuple[float, tuple[str, ...]]] = deque(maxlen=TICKS_KEPT)
 
@@ -39,6 +41,7 @@ class Joins:
         if gap:
             self._past.clear()
             self.asked_s.clear()
+        self.drains = self.drains or not {worker.name for worker in seen.target.workers}.issuperset(running)
         self._note_joins(seen, running, before_s)
         self._past.append((seen.time_s, running))
         self._note_wishes(step)

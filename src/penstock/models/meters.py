@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from penstock.models.capacity import Capacity
 from penstock.models.curves import Floats
 from penstock.models.evidence import Evidence, Ticks
 
@@ -38,13 +37,12 @@ class CpuMeter:
     """Ticks with several workers whose meters were not cut off."""
 
 
-def learn_cpu(evidence: Sequence[Evidence], capacity: Capacity) -> CpuMeter | None:
-    """A line through (share of the tick in which rows should have been worked on, mean CPU).
+def learn_cpu(evidence: Sequence[Evidence], fixed_s: float) -> CpuMeter | None:
+    """A line through (share of the tick in which rows were worked on, mean CPU).
 
-    What workers side by side differ by is noise of their own; what their mean is off by beyond that, they share: a
-    batch that took longer than it should is in it.
+    What workers side by side differ by is noise of their own; what their mean is off by beyond that, they share.
     """
-    columns = (np.concatenate(column) for column in zip(*(_loads(each, capacity) for each in evidence), strict=True))
+    columns = (np.concatenate(column) for column in zip(*(_loads(each, fixed_s) for each in evidence), strict=True))
     loads, cpus, workers = _calm(*columns)
     if len(loads) < TICKS_LEAST or float(np.ptp(loads)) < LOADS_APART:
         return None
@@ -78,13 +76,12 @@ def _clear(loads: Floats, cpus: Floats, predicted: Floats) -> Bools:
     return np.asarray(clear if is_enough else kept, dtype=np.bool_)
 
 
-def _loads(evidence: Evidence, capacity: Capacity) -> tuple[Floats, Floats, Floats, Floats]:
+def _loads(evidence: Evidence, fixed_s: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Ticks whose batches are all known: load, CPU, workers, time since their number changed."""
     ticks = evidence.ticks
     ends = np.array([batch.ended_s for batch in evidence.batches])
     rows = np.append(0.0, np.cumsum([batch.rows for batch in evidence.batches]))
-    work_s = np.array([batch.rows / capacity.capacity(batch.workers) for batch in evidence.batches])
-    begins = np.maximum(ends - work_s, np.append(-np.inf, ends[:-1]))
+    begins = np.minimum(np.array([batch.begun_s for batch in evidence.batches]) + fixed_s, ends)
     before_s = ticks.time_s - ticks.span_s
     worked = _worked_until(ticks.time_s, begins, ends) - _worked_until(before_s, begins, ends)
     told = rows[np.searchsorted(ends, ticks.time_s, side="right")] - rows[np.searchsorted(ends, before_s, side="right")]

@@ -13,7 +13,7 @@ from scipy.optimize import least_squares
 
 from penstock.models.capacity import Capacity, Fixed
 from penstock.models.curves import Curve, Floats, Linear, Scalability, Table
-from penstock.models.evidence import SeenBatch
+from penstock.models.served import SeenBatch
 
 Bools = npt.NDArray[np.bool_]
 WARM_S = (5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 75.0, 90.0, 120.0, 150.0, 180.0, 240.0, 300.0, 450.0, 600.0)
@@ -29,6 +29,7 @@ COUNTS_MOST = 128
 SCALE = 0.1
 # How firmly the fixed time keeps to what the engine tells where the batches are all of one size.
 PULL = 0.05
+SPREAD_LEAST = 0.005
 # A first batch that takes so little longer takes no longer.
 FIRST_LEAST_S = 0.1
 
@@ -46,6 +47,8 @@ class Service:
     first_s: float = 0.0
     """How much longer the first batch takes in which a new worker takes part."""
     first_seen: int = 0
+    spread: float = 0.0
+    """Standard deviation of log(taken / predicted), by its median: how unequal like batches are."""
     error: float = 0.0
     """Median of |predicted / taken − 1| over all batches."""
 
@@ -67,8 +70,10 @@ def learn_service(batches: Sequence[SeenBatch], workers_max: int) -> Service | N
         return None
     columns = _Columns.of(batches)
     warm_s, weights = _best(columns)
-    young = columns.young(warm_s) > 0
+    young, errors = columns.young(warm_s) > 0, columns.errors(weights, warm_s)
     settled = ~young & ~columns.is_first
+    # 0.6745 standard deviations are the median of what is normal.
+    spread = float(np.median(np.abs(np.log1p(errors)))) / 0.6745
     counts = {int(count): int((columns.workers[settled] == count).sum()) for count in np.unique(columns.workers)}
     return Service(
         capacity=Capacity(_curve(columns, settled, weights, workers_max), Fixed(round(weights.fixed_s, 4))),
@@ -78,7 +83,8 @@ def learn_service(batches: Sequence[SeenBatch], workers_max: int) -> Service | N
         warm_seen=int(young.sum()),
         first_s=round(weights.first_s, 3) if weights.first_s >= FIRST_LEAST_S else 0.0,
         first_seen=int(columns.is_first.sum()),
-        error=float(np.median(np.abs(columns.errors(weights, warm_s)))),
+        spread=round(spread, 3) if spread >= SPREAD_LEAST else 0.0,
+        error=float(np.median(np.abs(errors))),
     )
 
 

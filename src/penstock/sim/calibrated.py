@@ -102,6 +102,8 @@ def _batch(found: Calibration, first: Evidence) -> Iterator[str]:
     yield f"trigger_s = {found.trigger_s or AT_ONCE_S!r}"
     yield f"offset_s = {trigger_offset_s(first)!r}"
     yield f"first_s = {service.first_s!r}  # {_several(service.first_seen, 'first batch')} of new workers"
+    yield f"spread = {service.spread!r}  # batches that should take equally long"
+    yield f"drains = {str(found.drains).lower()}  # workers that are given up end with their batch"
     seen = "counts the service to come" if found.foresees else "is the age of the oldest event"
     yield f"foresees = {str(found.foresees).lower()}  # the journals' latency {seen}"
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from penstock.core.job import CapacityModel
 from penstock.core.observation import Batch
 from penstock.sim.fifo import Fifo
@@ -61,21 +63,27 @@ class Continuous:
 @dataclass(slots=True)
 class _Running:
     """A batch in work. A worker that joins counts from the next batch on, because the tasks are dealt out;
-    one that leaves or fails stops counting at once, and the others do its tasks."""
+    one that leaves or fails stops counting at once, and the others do its tasks, or (`drains`) when the batch ends."""
 
     rows: float
     begun_s: float
     workers: float
     fixed_left_s: float
     rows_left: float
+    first_left_s: float = 0.0
+    fresh: float = 0.0
+    """Share of its workers for which it is the first."""
+    slow: float = 1.0
+    """How much longer than others it takes."""
 
 
 class MicroBatches:
     """Spark's rules: triggers align to the clock, an overrun starts the next batch at once, no rows mean no batch."""
 
-    def __init__(self, capacity: CapacityModel, spec: BatchSpec, unit_s: float = 1.0) -> None:
+    def __init__(self, capacity: CapacityModel, spec: BatchSpec, unit_s: float = 1.0, seed: int = 0) -> None:
         self._capacity = capacity
         self._spec = spec
+        self._rng = np.random.default_rng([seed, 3])
         self.trigger_s: float | None = spec.trigger_s
         self.fifo = Fifo(unit_s)
         self._running: _Running | None = None
@@ -112,30 +120,46 @@ class MicroBatches:
         waiting = self.fifo.waiting
         rows = min(waiting, self._spec.rows_max) if self._spec.rows_max else waiting
         if rows > 0 and segment.workers > 0:
-            fixed_s = self._capacity.fixed_s(segment.workers)
-            first_s = self._spec.first_s if segment.joins > self._joins else 0.0
-            self._joins = segment.joins
-            self._running = _Running(rows, start_s, segment.workers, fixed_s + first_s, rows)
+            self._running = self._begun(rows, start_s, segment)
         else:
             self._next_s = self._after(start_s)
         return start_s
 
+    def _begun(self, rows: float, start_s: float, segment: Segment) -> _Running:
+        spec, workers = self._spec, segment.workers
+        joined, self._joins = segment.joins - self._joins, segment.joins
+        slow = math.exp(spec.spread * float(self._rng.standard_normal())) if spec.spread else 1.0
+        batch = _Running(rows, start_s, workers, self._capacity.fixed_s(workers) * slow, rows, slow=slow)
+        if joined and spec.first_s:
+            batch.first_left_s, batch.fresh = spec.first_s, min(1.0, joined / workers)
+        return batch
+
     def _work(self, batch: _Running, now_s: float, segment: Segment, rate: float) -> float:
-        workers = min(batch.workers, segment.workers)
-        fixed_s = min(batch.fixed_left_s, segment.end_s - now_s) if workers else 0.0
-        batch.fixed_left_s -= fixed_s
-        now_s += fixed_s
-        speed = self._capacity.capacity(workers) if workers else 0.0
+        # While the job pauses nobody works, drained or not.
+        stays = self._spec.drains and segment.workers > 0
+        workers = batch.workers if stays else min(batch.workers, segment.workers)
+        speed = self._capacity.capacity(workers) / batch.slow if workers else 0.0
+        if workers:
+            now_s += self._led(batch, segment.end_s - now_s, speed)
         takes_s = batch.rows_left / speed if speed else math.inf
-        if batch.fixed_left_s > 0 or now_s + takes_s > segment.end_s:
+        if batch.fixed_left_s > 0 or batch.first_left_s > 0 or now_s + takes_s > segment.end_s:
             done = speed * (segment.end_s - now_s)
             batch.rows_left -= done
-            self.worked += done
+            self.worked += done * batch.slow
             return segment.end_s
-        self.worked += batch.rows_left
+        self.worked += batch.rows_left * batch.slow
         now_s += takes_s
         self._finish(batch, now_s, rate)
         return now_s
+
+    def _led(self, batch: _Running, left_s: float, speed: float) -> float:
+        """Seconds spent on what comes before the first row; new workers are busy with themselves, the others wait."""
+        first_s = min(batch.first_left_s, left_s)
+        fixed_s = min(batch.fixed_left_s, left_s - first_s)
+        batch.first_left_s -= first_s
+        batch.fixed_left_s -= fixed_s
+        self.worked += batch.fresh * first_s * speed * batch.slow
+        return first_s + fixed_s
 
     def _finish(self, batch: _Running, now_s: float, rate: float) -> None:
         self._arrive_until(now_s, rate)
@@ -162,7 +186,9 @@ class MicroBatches:
             return now_s - oldest_s
         speed = self._capacity.capacity(workers)
         if self._running is not None:
-            ends_s = now_s + self._running.fixed_left_s + (self._running.rows_left / speed if speed else 0.0)
+            batch = self._running
+            ends_s = now_s + batch.first_left_s + batch.fixed_left_s
+            ends_s += batch.rows_left * batch.slow / speed if speed else 0.0
         else:
             rows = min(self.fifo.waiting, self._spec.rows_max or math.inf)
             fixed_s = self._capacity.fixed_s(workers)

@@ -75,7 +75,7 @@ class Scenario:
         # With the bound as the unit of the response times, late events are counted exactly.
         unit_s = self.objective.latency_s or 1.0
         if self.batch is not None:
-            return MicroBatches(self.capacity, self.batch, unit_s)
+            return MicroBatches(self.capacity, self.batch, unit_s, self.seed)
         return Continuous(self.capacity, self.dataflow.demand_s, unit_s)
 
     def _oracle(self) -> Oracle:

@@ -98,8 +98,12 @@ class BatchSpec:
     """Spark's maxOffsetsPerTrigger."""
     first_s: float = 0.0
     """How much longer the first batch takes in which a new worker takes part: code generation, JIT."""
+    spread: float = 0.0
+    """How unequal batches are that should take equally long: the standard deviation of their times' logarithm."""
     offset_s: float = 0.0
     """When the trigger's clock strikes first."""
+    drains: bool = False
+    """Does a worker that is given up serve until its batch has ended?"""
     foresees: bool = True
     """Does the latency that is seen count the service to come? Else it is the age of the oldest event alone."""
 
@@ -107,3 +111,4 @@ class BatchSpec:
         between("batch.trigger_s", self.trigger_s, 1e-3)
         for key in ("rows_max", "first_s", "offset_s"):
             between(f"batch.{key}", getattr(self, key), 0)
+        between("batch.spread", self.spread, 0, 2)
