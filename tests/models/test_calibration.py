@@ -101,7 +101,7 @@ def test_capacity_and_fixed_time_are_found_though_one_batch_in_twenty_took_three
         assert found.capacity.capacity(workers) == pytest.approx(TRUTH.rate(workers), rel=0.05)
     # Nobody saw six; the curve goes on where a table of what was seen would stay flat.
     assert found.capacity.capacity(6) == pytest.approx(TRUTH.rate(6), rel=0.08)
-    assert found.warm_s == 0.0
+    assert (found.warm_s, found.first_s) == (0.0, 0.0)
 
 
 def test_a_warm_up_is_found_and_none_is_invented() -> None:
@@ -149,12 +149,22 @@ def replace_target(observation: Observation, names: tuple[str, ...]) -> Observat
     return replace(observation, target=Allocation(tuple(map(Worker, names))))
 
 
-def test_a_batch_whose_workers_changed_meanwhile_is_left_out() -> None:
+def workers_of_the_batch(third: tuple[str, ...], fourth: tuple[str, ...]) -> list[int]:
+    """A batch from 12 to 18 s; one worker runs at 10 s, and these at 15 and at 20 s."""
+    last = with_batch(step(20, fourth, fourth), Batch(1000.0, 5.0, execution_s=6.0, fixed_s=0.5, age_s=2.0))
+    evidence = seen(step(5, ("w1",), ("w1",)), step(10, ("w1",), third), step(15, third, fourth), last)
+    return [batch.workers for batch in evidence.batches]
+
+
+def test_a_batch_is_that_of_the_workers_it_began_with_and_is_left_out_where_they_are_not_known() -> None:
     one, both = ("w1",), ("w1", "w2")
-    kept = with_batch(step(10, one, both), Batch(1000.0, 5.0, execution_s=3.0, fixed_s=0.5, age_s=1.0))
-    cut = with_batch(step(20, both, both), Batch(1000.0, 5.0, execution_s=6.0, fixed_s=0.5, age_s=2.0))
-    evidence = seen(step(5, one, one), kept, step(15, one, both), cut)
-    assert [(batch.begun_s, batch.workers) for batch in evidence.batches] == [(6.0, 1)]
+    assert workers_of_the_batch(one, one) == [1]
+    # Who came while it ran counts from the next batch on.
+    assert workers_of_the_batch(one, both) == [1]
+    # Somebody came between 10 and 15 s: before 12 s or after?
+    assert workers_of_the_batch(both, both) == []
+    # Its only worker left, and another came.
+    assert workers_of_the_batch(one, ("w2",)) == []
 
 
 def test_arrivals_are_spread_over_even_intervals_and_none_is_lost() -> None:

@@ -47,26 +47,38 @@ class Joins:
         self._note_wishes(step)
 
     def ages_s(self, begun_s: float, ended_s: float) -> list[float]:
-        """The ages at the begin of the workers that ran all the time; none where they changed meanwhile."""
-        crew: tuple[str, ...] = ()
+        """The ages of the workers that a batch had; none where one left meanwhile, or a tick hides who took part.
+
+        Who came while it ran counts from the next batch on: the tasks of this one were dealt out.
+        """
+        later: list[set[str]] = []
         for time_s, running in reversed(self._past):
-            if time_s >= ended_s or not crew:
-                crew = running
+            if time_s >= ended_s:
+                later = [set(running)]
+            elif time_s > begun_s:
+                later.append(set(running))
             if time_s <= begun_s:
-                fresh = set(crew) - set(running)
-                # Who came between this tick and the begin took part, if it is known for certain.
-                took_part = all(self._between_s[name][1] <= begun_s for name in fresh)
-                same = set(running) <= set(crew) and took_part
-                return [begun_s - sum(self._between_s[name]) / 2 for name in crew] if same else []
-            if running != crew:
-                return []
+                crew = self._crew(set(running), later, begun_s)
+                return [begun_s - sum(self._between_s[name]) / 2 for name in crew]
         return []
 
-    def has_come_since(self, time_s: float) -> bool | None:
-        """Has a worker that runs now joined since then? None where the tick hides it."""
-        if any(least_s >= time_s for least_s, _ in self._between_s.values()):
+    def _crew(self, before: set[str], later: Sequence[set[str]], begun_s: float) -> set[str]:
+        if not all(before <= running for running in later):
+            return set()
+        fresh = set().union(*later) - before
+        if any(name not in self._between_s for name in fresh):
+            return set()  # it came and went
+        between_s = {name: self._between_s[name] for name in fresh}
+        if any(least_s < begun_s < most_s for least_s, most_s in between_s.values()):
+            return set()
+        return before | {name for name, (_, most_s) in between_s.items() if most_s <= begun_s}
+
+    def has_come_between(self, after_s: float, until_s: float) -> bool | None:
+        """Has a worker joined between two batches' begins? None where the tick hides it."""
+        spans_s = [span_s for span_s in self._between_s.values() if span_s[0] < until_s]
+        if any(least_s >= after_s and most_s <= until_s for least_s, most_s in spans_s):
             return True
-        return None if any(most_s > time_s for _, most_s in self._between_s.values()) else False
+        return None if any(most_s > after_s for _, most_s in spans_s) else False
 
     def _note_joins(self, seen: Observation, running: Sequence[str], before_s: float | None) -> None:
         wanted = {worker.name for worker in seen.target.workers}

@@ -112,14 +112,15 @@ def _worked_until(times_s: Floats, begins: Floats, ends: Floats) -> Floats:
 
 def _own_noise(evidence: Sequence[Evidence]) -> tuple[float, int]:
     """The variance of a worker's meter around the others', and in how many ticks it was seen."""
-    scatter, freedom, seen = 0.0, 0.0, 0
+    found: list[Floats] = []
     for each in evidence:
         ticks = each.ticks
         clear = (ticks.workers > 1) & (ticks.cpu > CLEAR[0]) & (ticks.cpu < CLEAR[1]) & (_calm_s(ticks) >= CALM_S)
-        scatter += float(ticks.cpu_scatter[clear].sum())
-        freedom += float((ticks.workers[clear] - 1).sum())
-        seen += int(clear.sum())
-    return (scatter / freedom if freedom else 0.0), seen
+        others = ticks.workers[clear] - 1
+        # A median, because one worker that compiles would outweigh all; and that of χ² lies below its mean.
+        found.append(ticks.cpu_scatter[clear] / others / (1 - 2 / (9 * others)) ** 3)
+    variances = np.concatenate(found)
+    return (float(np.median(variances)) if len(variances) else 0.0), len(variances)
 
 
 def foresees(evidence: Sequence[Evidence]) -> bool:

@@ -15,7 +15,7 @@ ON_CLOCK = 0.02
 
 @dataclass(frozen=True, slots=True)
 class SeenBatch:
-    """A batch that had the same workers from before it began until after it ended."""
+    """A batch that kept all its workers until it ended."""
 
     begun_s: float
     rows: float
@@ -69,7 +69,7 @@ class Served:
     def _note(self, begun_s: float, rows: float, execution_s: float, fixed_s: float) -> None:
         ended_s = begun_s + execution_s
         ages_s = self._joins.ages_s(begun_s, ended_s)
-        is_first = self._joins.has_come_since(self._begun_s)
+        is_first = self._joins.has_come_between(self._begun_s, begun_s)
         # Where one is hidden, it may have been the first, or this one.
         if ages_s and is_first is not None and not (is_first and self._is_hidden):
             waited = begun_s > self._ended_s + ON_CLOCK * max(self.trigger_s or 0.0, 1.0)

@@ -32,6 +32,7 @@ PULL = 0.05
 SPREAD_LEAST = 0.005
 # A first batch that takes so little longer takes no longer.
 FIRST_LEAST_S = 0.1
+FIRST_BATCHES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,19 @@ def learn_service(batches: Sequence[SeenBatch], workers_max: int) -> Service | N
         warm_s=warm_s,
         warm_speed=round(weights.warm_speed, 3) if warm_s else 1.0,
         warm_seen=int(young.sum()),
-        first_s=round(weights.first_s, 3) if weights.first_s >= FIRST_LEAST_S else 0.0,
+        first_s=_first_s(columns, errors, weights),
         first_seen=int(columns.is_first.sum()),
         spread=round(spread, 3) if spread >= SPREAD_LEAST else 0.0,
         error=float(np.median(np.abs(errors))),
     )
+
+
+def _first_s(columns: _Columns, errors: Floats, weights: _Weights) -> float:
+    """What first batches took beyond the model, in the median: a fit of relative errors favours the short."""
+    if columns.is_first.sum() < FIRST_BATCHES or weights.first_s < FIRST_LEAST_S:
+        return 0.0
+    beyond_s = weights.first_s - errors * columns.execution_s
+    return round(max(0.0, float(np.median(beyond_s[columns.is_first]))), 3)
 
 
 def _best(columns: _Columns) -> tuple[float, _Weights]:

@@ -167,28 +167,21 @@ def _built(named: Named, job: Job, evidence: Evidence) -> Policy:
 
 def learnt_record(found: Calibration) -> dict[str, Any]:
     """A calibration for programs."""
-    service = found.service
     return {
         "starts": asdict(found.starts) if found.starts else None,
         "capacity": {"kind": found.capacity.curve.kind} | weights(found.capacity.curve),
         "fixed_s": found.capacity.fixed.base_s,
-        "batches": None
-        if service is None
-        else {
-            "trigger_s": found.trigger_s,
-            "seen": service.seen,
-            "error": service.error,
-            "warm_s": service.warm_s,
-            "warm_speed": service.warm_speed,
-            "warm_seen": service.warm_seen,
-            "first_s": service.first_s,
-            "first_seen": service.first_seen,
-            "spread": service.spread,
-            "foresees": found.foresees,
-            "drains": found.drains,
-        },
+        "batches": _batches_record(found),
         "cpu": asdict(found.cpu) if found.cpu else None,
         "given_up": found.given_up,
         "lost": found.lost,
         "unknown": list(found.unknown),
     }
+
+
+def _batches_record(found: Calibration) -> dict[str, Any] | None:
+    if found.service is None:
+        return None
+    names = ("seen", "error", "warm_s", "warm_speed", "warm_seen", "first_s", "first_seen", "spread")
+    own = {name: getattr(found.service, name) for name in names}
+    return {"trigger_s": found.trigger_s, **own, "foresees": found.foresees, "drains": found.drains}
