@@ -51,6 +51,7 @@ def test_what_made_a_journal_is_found_in_it(
         assert file.worker.warm_speed == pytest.approx(world.worker.warm_speed, abs=0.05)
     assert file.batch == BatchSpec(10.0)
     assert file.noise.cpu == pytest.approx(0.03, abs=0.005)
+    assert file.noise.rate_over_s == 0.0
     assert [file.noise.cpu_idle, file.noise.cpu_busy] == pytest.approx([0.0, 1.0], abs=0.02)
     assert learnt["starts"]["seen"] > 20
 

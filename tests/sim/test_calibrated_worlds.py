@@ -82,6 +82,24 @@ def test_a_cpu_meter_shows_something_idle_and_not_all_of_the_work() -> None:
     assert [round(one.workers.mean("cpu"), 4) for one in seen[1:3]] == [0.1, 0.74]
 
 
+def test_a_rate_may_be_seen_as_a_mean_over_some_ticks() -> None:
+    load = Load.of(np.array([0.0, 300.0, 600.0, 600.0]), 5.0)
+    scenario = replace(Scenario.constant(60.0, 100.0, 1), load=load, noise=NoiseSpec(rate_over_s=10.0))
+    plant, rates = SimulatedPlant(scenario), []
+    for _ in plant.ticks():
+        observation = plant.observe()
+        assert observation is not None
+        rates.append(observation.input_rate)
+    # 0, 60, 120 and 120/s, each with the one before it.
+    assert rates == [0.0, 30.0, 90.0, 120.0]
+
+
+def test_workers_may_be_busy_in_a_part_of_the_fixed_time() -> None:
+    seen = watch(batch=BatchSpec(10.0, busy=0.5))
+    # From 10 to 15 s: half of the 1 s of fixed time, and 4 s of rows.
+    assert seen[2].workers.mean("cpu") == pytest.approx(4.5 / 5)
+
+
 def test_impossible_values_are_refused_by_their_key() -> None:
     with pytest.raises(BadInput, match=r"batch\.offset_s is -1"):
         BatchSpec(10.0, offset_s=-1.0)

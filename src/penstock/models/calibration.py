@@ -13,7 +13,7 @@ from penstock.models.capacity import Capacity
 from penstock.models.curves import Linear, Table
 from penstock.models.evidence import Evidence
 from penstock.models.joins import Start
-from penstock.models.meters import CpuMeter, foresees, learn_cpu
+from penstock.models.meters import CpuMeter, foresees, learn_cpu, rate_over_s
 from penstock.models.service import Service, learn_service
 
 # A start that takes this many times the median is an accident.
@@ -78,6 +78,8 @@ class Calibration:
     trigger_s: float | None
     foresees: bool
     drains: bool
+    rate_over_s: float
+    """The rate that is seen is a mean over this long; 0 for a tick."""
     given_up: int
     """Workers that were asked for and never ran: they tell no start time."""
     lost: int
@@ -94,7 +96,7 @@ def calibrate(evidence: Sequence[Evidence]) -> Calibration:
     if capacity is None:
         raise BadInput("the journals show neither a batch with rows nor a capacity: let the job run under load first")
     starts = learn_starts([start for each in evidence for start in each.starts])
-    cpu = learn_cpu(evidence, capacity.fixed_s(1)) if service else None
+    cpu = learn_cpu(evidence) if service else None
     triggers = [each.trigger_s for each in evidence if each.trigger_s is not None]
     found = Calibration(
         capacity=capacity,
@@ -103,6 +105,7 @@ def calibrate(evidence: Sequence[Evidence]) -> Calibration:
         cpu=cpu,
         trigger_s=triggers[0] if triggers else None,
         foresees=foresees(evidence),
+        rate_over_s=rate_over_s(evidence),
         drains=any(each.drains for each in evidence),
         given_up=sum(each.given_up for each in evidence),
         lost=sum(each.lost for each in evidence),

@@ -33,6 +33,8 @@ class Ticks:
     backlog: Floats
     latency_s: Floats
     capacity: Floats
+    input_rate: Floats
+    """As it was seen."""
     workers: Floats
     cpu: Floats
     """The workers' mean, and below, the sum of squares around it."""
@@ -139,6 +141,7 @@ def _row(seen: Observation, arrivals: float) -> tuple[float, ...]:
         seen.backlog,
         seen.latency_s,
         seen.capacity,
+        seen.input_rate,
         float(len(seen.running.workers)),
         mean,
         float(((cpu - mean) ** 2).sum()),

@@ -17,6 +17,7 @@ TICKS_LEAST = 20
 # Without this much between quiet and busy ticks, a line through them is a guess.
 LOADS_APART = 0.2
 CALM_S = 30.0
+RATE_TICKS = (1, 2, 3, 4, 6)
 NOISE_LEAST = 1e-3
 # Near 0 and 1 a meter is cut off, and its noise with it.
 CLEAR = (0.15, 0.85)
@@ -37,12 +38,12 @@ class CpuMeter:
     """Ticks with several workers whose meters were not cut off."""
 
 
-def learn_cpu(evidence: Sequence[Evidence], fixed_s: float) -> CpuMeter | None:
-    """A line through (share of the tick in which rows were worked on, mean CPU).
+def learn_cpu(evidence: Sequence[Evidence]) -> CpuMeter | None:
+    """A line through (share of the tick in which workers had tasks, mean CPU).
 
     What workers side by side differ by is noise of their own; what their mean is off by beyond that, they share.
     """
-    columns = (np.concatenate(column) for column in zip(*(_loads(each, fixed_s) for each in evidence), strict=True))
+    columns = (np.concatenate(column) for column in zip(*(_loads(each) for each in evidence), strict=True))
     loads, cpus, workers = _calm(*columns)
     if len(loads) < TICKS_LEAST or float(np.ptp(loads)) < LOADS_APART:
         return None
@@ -76,12 +77,13 @@ def _clear(loads: Floats, cpus: Floats, predicted: Floats) -> Bools:
     return np.asarray(clear if is_enough else kept, dtype=np.bool_)
 
 
-def _loads(evidence: Evidence, fixed_s: float) -> tuple[Floats, Floats, Floats, Floats]:
+def _loads(evidence: Evidence) -> tuple[Floats, Floats, Floats, Floats]:
     """Ticks whose batches are all known: load, CPU, workers, time since their number changed."""
     ticks = evidence.ticks
     ends = np.array([batch.ended_s for batch in evidence.batches])
     rows = np.append(0.0, np.cumsum([batch.rows for batch in evidence.batches]))
-    begins = np.minimum(np.array([batch.begun_s for batch in evidence.batches]) + fixed_s, ends)
+    # Executors are busy from the end of planning on, with tasks before rows.
+    begins = np.minimum(np.array([batch.begun_s + batch.fixed_s for batch in evidence.batches]), ends)
     before_s = ticks.time_s - ticks.span_s
     worked = _worked_until(ticks.time_s, begins, ends) - _worked_until(before_s, begins, ends)
     told = rows[np.searchsorted(ends, ticks.time_s, side="right")] - rows[np.searchsorted(ends, before_s, side="right")]
@@ -140,6 +142,20 @@ def _beyond_age(evidence: Evidence) -> Floats:
     oldest_s = np.interp(ticks.processed, ticks.arrived, ticks.time_s)
     waiting = (ticks.backlog > 0) & (ticks.processed >= ticks.arrived[0])
     return np.asarray((ticks.latency_s - (ticks.time_s - oldest_s))[waiting], dtype=np.float64)
+
+
+def rate_over_s(evidence: Sequence[Evidence]) -> float:
+    """Over how long the rate that is seen is a mean: as many ticks as explain it best; 0 for the tick itself."""
+    errors = [float(np.concatenate([_rate_errors(each, ticks) for each in evidence]).mean()) for ticks in RATE_TICKS]
+    best = int(np.argmin(errors))
+    return RATE_TICKS[best] * evidence[0].header.tick_s if errors[best] < 0.8 * errors[0] else 0.0
+
+
+def _rate_errors(evidence: Evidence, ticks: int) -> Floats:
+    seen, over = evidence.ticks, np.ones(ticks)
+    # The first ticks of a journal have no past of their own.
+    rates = np.convolve(seen.arrivals, over)[: len(seen.span_s)] / np.convolve(seen.span_s, over)[: len(seen.span_s)]
+    return np.asarray(np.abs(rates - seen.input_rate)[max(RATE_TICKS) :], dtype=np.float64)
 
 
 def trigger_offset_s(evidence: Evidence) -> float:

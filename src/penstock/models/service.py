@@ -48,6 +48,8 @@ class Service:
     first_s: float = 0.0
     """How much longer the first batch takes in which a new worker takes part."""
     first_seen: int = 0
+    busy: float = 0.0
+    """The part of the fixed time that the engine does not tell: there, workers are busy with tasks as such."""
     spread: float = 0.0
     """Standard deviation of log(taken / predicted), by its median: how unequal like batches are."""
     error: float = 0.0
@@ -84,6 +86,7 @@ def learn_service(batches: Sequence[SeenBatch], workers_max: int) -> Service | N
         warm_seen=int(young.sum()),
         first_s=_first_s(columns, errors, weights),
         first_seen=int(columns.is_first.sum()),
+        busy=round(min(max(0.0, 1 - columns.told_s / weights.fixed_s), 1.0), 3) if weights.fixed_s > 0 else 0.0,
         spread=round(spread, 3) if spread >= SPREAD_LEAST else 0.0,
         error=float(np.median(np.abs(errors))),
     )

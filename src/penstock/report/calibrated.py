@@ -182,6 +182,6 @@ def learnt_record(found: Calibration) -> dict[str, Any]:
 def _batches_record(found: Calibration) -> dict[str, Any] | None:
     if found.service is None:
         return None
-    names = ("seen", "error", "warm_s", "warm_speed", "warm_seen", "first_s", "first_seen", "spread")
+    names = ("seen", "error", "warm_s", "warm_speed", "warm_seen", "first_s", "first_seen", "busy", "spread")
     own = {name: getattr(found.service, name) for name in names}
     return {"trigger_s": found.trigger_s, **own, "foresees": found.foresees, "drains": found.drains}

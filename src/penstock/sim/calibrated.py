@@ -102,6 +102,7 @@ def _batch(found: Calibration, first: Evidence) -> Iterator[str]:
     yield f"trigger_s = {found.trigger_s or AT_ONCE_S!r}"
     yield f"offset_s = {trigger_offset_s(first)!r}"
     yield f"first_s = {service.first_s!r}  # {_several(service.first_seen, 'first batch')} of new workers"
+    yield f"busy = {service.busy!r}  # of the fixed time, what the engine does not tell: workers have tasks then"
     yield f"spread = {service.spread!r}  # batches that should take equally long"
     yield f"drains = {str(found.drains).lower()}  # workers that are given up end with their batch"
     seen = "counts the service to come" if found.foresees else "is the age of the oldest event"
@@ -109,9 +110,11 @@ def _batch(found: Calibration, first: Evidence) -> Iterator[str]:
 
 
 def _noise(found: Calibration) -> Iterator[str]:
+    yield "\n[noise]"
+    yield f"rate_over_s = {found.rate_over_s!r}  # the rate that is seen is a mean over so long; 0 for a tick"
     if found.cpu is not None:
         cpu = found.cpu
-        yield f"\n[noise]  # the CPU's meter, from {_several(cpu.seen, 'tick')}; its noise from {cpu.noise_seen}"
+        yield f"# the CPU's meter, from {_several(cpu.seen, 'tick')}; its noise from {cpu.noise_seen}"
         yield f"cpu = {cpu.noise!r}"
         yield f"cpu_shared = {cpu.shared!r}"
         yield f"cpu_idle = {cpu.idle!r}"

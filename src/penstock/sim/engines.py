@@ -158,7 +158,7 @@ class MicroBatches:
         fixed_s = min(batch.fixed_left_s, left_s - first_s)
         batch.first_left_s -= first_s
         batch.fixed_left_s -= fixed_s
-        self.worked += batch.fresh * first_s * speed * batch.slow
+        self.worked += (batch.fresh * first_s + self._spec.busy * fixed_s) * speed * batch.slow
         return first_s + fixed_s
 
     def _finish(self, batch: _Running, now_s: float, rate: float) -> None:

@@ -31,9 +31,13 @@ class Gauges:
             # The last of the CPU's columns is the noise that all workers share.
             for size, columns in ((noise.cpu, wide + bool(noise.cpu_shared)), (noise.memory, wide), (noise.rate, 1))
         )
+        self._rates: deque[float] = deque(maxlen=max(1, round(noise.rate_over_s / scenario.tick_s)))
         self._late = deque([0.0] * round(noise.cpu_late_s / scenario.tick_s))
 
     def rate(self, rate: float) -> float:
+        if self._rates.maxlen != 1:
+            self._rates.append(rate)
+            rate = sum(self._rates) / len(self._rates)
         if self._rate is None:
             return round(rate, 3)
         return round(max(0.0, rate * (1.0 + self._noise.rate * float(self._rate.row()[0]))), 3)

@@ -65,6 +65,8 @@ class NoiseSpec:
     cpu_idle: float = 0.0
     """What it shows while nothing is worked on, and below, while all work."""
     cpu_busy: float = 1.0
+    rate_over_s: float = 0.0
+    """The rate that is seen is a mean over this long, in whole ticks; at least one."""
 
     def __post_init__(self) -> None:
         for key in ("cpu", "memory", "rate"):
@@ -72,7 +74,7 @@ class NoiseSpec:
         between("noise.cpu_shared", self.cpu_shared, 0, 1)
         between("noise.cpu_idle", self.cpu_idle, 0, 1)
         between("noise.cpu_busy", self.cpu_busy, self.cpu_idle, 1)
-        for key in ("correlation_s", "cpu_late_s"):
+        for key in ("correlation_s", "cpu_late_s", "rate_over_s"):
             between(f"noise.{key}", getattr(self, key), 0)
 
 
@@ -98,6 +100,8 @@ class BatchSpec:
     """Spark's maxOffsetsPerTrigger."""
     first_s: float = 0.0
     """How much longer the first batch takes in which a new worker takes part: code generation, JIT."""
+    busy: float = 0.0
+    """The part of a batch's fixed time in which workers are busy, with launching tasks and not with planning; 0…1."""
     spread: float = 0.0
     """How unequal batches are that should take equally long: the standard deviation of their times' logarithm."""
     offset_s: float = 0.0
@@ -111,4 +115,5 @@ class BatchSpec:
         between("batch.trigger_s", self.trigger_s, 1e-3)
         for key in ("rows_max", "first_s", "offset_s"):
             between(f"batch.{key}", getattr(self, key), 0)
+        between("batch.busy", self.busy, 0, 1)
         between("batch.spread", self.spread, 0, 2)
