@@ -157,7 +157,7 @@ class _World:
 
         Cold batches take ten times as long, so the size is judged again after every few.
         """
-        rows, begun = WARM_ROWS * workers, time.monotonic()
+        rows, begun, before_s = WARM_ROWS * workers, time.monotonic(), 0.0
         while (spent_s := time.monotonic() - begun) < 3 * warm_s:
             batches = self.bench.run(self._helping(rows, workers), lambda seen: len(seen) >= 4, WARM_CPU_S)
             if not batches:
@@ -165,9 +165,11 @@ class _World:
                 continue
             quickest_s = min(batch.seconds for batch in batches)
             if quickest_s < 0.8 * LONG_S:
-                rows = round(rows * min(10.0, LONG_S / quickest_s * 1.5))
-            elif spent_s > warm_s:
-                break
+                rows, before_s = round(rows * min(10.0, LONG_S / quickest_s * 1.5)), 0.0
+            elif spent_s > warm_s and quickest_s > 0.95 * before_s > 0:
+                break  # no faster than a round ago
+            else:
+                before_s = quickest_s
         return rows
 
     def _run_for(self, seconds: float, rows: int, workers: int) -> None:
