@@ -79,8 +79,7 @@ def run(options: argparse.Namespace) -> int:
     from penstock.live.attach import Wanted
     from penstock.live.driver import RunPlan, run_job
 
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
-    logging.getLogger("penstock").setLevel(logging.INFO)
+    _log_to_stderr()
     kafka = kafka_of(options)
     if kafka is None and options.files is None:
         raise BadInput("nothing to read: give --files DIR, or --source kafka --broker HOST:PORT --topic NAME")
@@ -115,9 +114,19 @@ def run(options: argparse.Namespace) -> int:
             rows_max=options.rows_max,
             seconds=duration_s(options.seconds, "--for") if options.seconds else None,
         )
-        wanted.job(plan.app.name)  # bad durations, models and objectives are said before a cluster is started
+        wanted.policy_for(wanted.job(plan.app.name))  # what is wrong with either is said before a cluster is started
         run_job(plan, _nothing)
     return 0
+
+
+def _log_to_stderr() -> None:
+    """A handler of our own: libraries may have set up the root's already."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    ours = logging.getLogger("penstock")
+    ours.setLevel(logging.INFO)
+    ours.addHandler(handler)
+    ours.propagate = False
 
 
 def _nothing(_: Step) -> None:

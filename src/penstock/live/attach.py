@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput, PenstockError
 from penstock.core.job import CapacityModel, Job, WorkerKind
 from penstock.core.journal import Header
-from penstock.core.loop import Faults, check_knobs
+from penstock.core.loop import Faults, Policy, check_knobs
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.units import duration_s
 from penstock.live.arrivals import Places
@@ -68,6 +67,13 @@ class Wanted:
             workers_at_start=self.limits.workers_min or 1,
         )
 
+    def policy_for(self, job: Job) -> Policy:
+        """The policy with its safety rules."""
+        given: dict[str, Any] = {"pause_file": self.pause_file} if self.pause_file else {}
+        given |= {"safe_workers": self.safe_workers} if self.safe_workers is not None else {}
+        named = Named.parse(self.policy)
+        return replace(named, parameters={**named.parameters, **given}).build_safe(job)
+
 
 def attach(
     spark: SparkSession, *queries: StreamingQuery, policy: str = "filtered", limits: tuple[int, int], **more: Any
@@ -110,8 +116,7 @@ def attached(
 
 def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wanted, busy: BusySeconds) -> Parts:
     job = wanted.job(queries[0].name or spark.sparkContext.appName or "job")
-    named = Named.parse(wanted.policy)
-    policy = replace(named, parameters={**named.parameters, **_given(wanted)}).build_safe(job)
+    policy = wanted.policy_for(job)
     plant = SparkPlant(spark, job, Ways(wanted.places, busy, wanted.dry_run))
     check_knobs(plant, policy)
     recorder = None
@@ -130,13 +135,8 @@ def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wan
     metrics = Metrics(job.name)
     server = serve_metrics(metrics, wanted.metrics_port) if wanted.metrics_port is not None else None
     safe_workers = None if wanted.safe_workers is None else job.limits.clamp(wanted.safe_workers)
-    faults = Faults(named.parameters.get("failures_max", FAILURES_MAX), safe_workers)
+    faults = Faults(Named.parse(wanted.policy).parameters.get("failures_max", FAILURES_MAX), safe_workers)
     return Parts(plant, policy, job, faults, recorder, metrics, server, wanted.dry_run)
-
-
-def _given(wanted: Wanted) -> Mapping[str, Any]:
-    given: dict[str, Any] = {"pause_file": wanted.pause_file} if wanted.pause_file else {}
-    return given | ({"safe_workers": wanted.safe_workers} if wanted.safe_workers is not None else {})
 
 
 def _need_alone(spark: SparkSession) -> None:
