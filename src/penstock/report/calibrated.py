@@ -151,10 +151,10 @@ def _world(name: str, evidence: Evidence, file: ScenarioFile) -> World:
     if batch is not None:
         batch = replace(batch, trigger_s=evidence.trigger_s or batch.trigger_s, offset_s=trigger_offset_s(evidence))
     at_start = header.limits.clamp(evidence.workers_at_start)
-    limits = {"workers_min": header.limits.workers_min, "workers_max": header.limits.workers_max}
+    low, high = header.limits.workers_min, header.limits.workers_max
     return World(
         name,
-        Given(objective=header.objective, price=header.price, **limits),
+        Given(objective=header.objective, price=header.price, workers_min=low, workers_max=high),
         replace(file, trace=None, workers_at_start=at_start, batch=batch),
         Load.of(evidence.arrivals(), header.tick_s),
     )
