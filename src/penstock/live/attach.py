@@ -122,7 +122,15 @@ def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wan
     recorder = None
     if wanted.journal:
         header = Header(
-            job.name, wanted.policy, job.limits, job.objective, job.price, job.tick_s, origin_s=plant.origin_s
+            job=job.name,
+            policy=wanted.policy,
+            limits=job.limits,
+            objective=job.objective,
+            price=job.price,
+            tick_s=job.tick_s,
+            origin_s=plant.origin_s,
+            parameters=dict(Named.parse(wanted.policy).parameters),
+            facts={"trigger_s": job.trigger_s, "cores": wanted.cores, "model": str(wanted.model or "learnt")},
         )
         recorder = Recorder(Path(wanted.journal), header, policy.memory_s)
         if recorder.past:
