@@ -48,8 +48,8 @@ def run(options: argparse.Namespace) -> int:
         with bar("starting"):
             broker = _broker(world) if options.kafka else None
             cluster = world.enter_context(Cluster.start(spec))
-        print(_as_json(cluster, broker) if options.output == "json" else _as_text(cluster, broker), flush=True)
         with contextlib.suppress(KeyboardInterrupt):  # here it is not an error, but how this ends
+            print(_as_json(cluster, broker) if options.output == "json" else _as_text(cluster, broker), flush=True)
             _watch(cluster, broker)
     if options.output == "text":
         print("stopped: nothing is left running")

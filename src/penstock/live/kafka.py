@@ -86,6 +86,16 @@ class KafkaSource:
         return {name.removeprefix(prefix): value for name, value in kafka.items()}
 
 
+def cluster_id(number: bytes) -> str:
+    """Sixteen bytes as Kafka names a cluster; one in 64 would begin with a dash, which its tools take for an option.
+
+    >>> cluster_id(bytes([0xF8] + 15 * [0]))
+    'AAAAAAAAAAAAAAAAAAAAAA'
+    """
+    name = base64.urlsafe_b64encode(number).decode()[:22]
+    return "A" + name[1:] if name.startswith("-") else name
+
+
 class Broker:
     """One Kafka broker on this machine, until the block ends; then its process and its data are gone.
 
@@ -163,7 +173,7 @@ class Broker:
 
     def _format(self) -> None:
         """Make the data folder a broker's."""
-        identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22]
+        identity = cluster_id(uuid.uuid4().bytes)
         words = ["kafka.tools.StorageTool", "format", "-t", identity, "-c", str(self._properties)]
         log = self._holding.scratch / "format.log"
         if self._holding.start(self._java("-XX:TieredStopAtLevel=1", *words), log).wait():

@@ -35,7 +35,7 @@ LIFTED_CORES = 1.0  # a JVM that starts on a quarter of a core takes a minute, a
 # CPU that an executor needs until its code is compiled: batches of word count went from 1.7 to 0.7 s within 20 s,
 # and to 0.6 s within 30.
 WARM_CPU_S = 25.0
-QUICK_WARM_CPU_S = 15.0
+QUICK_WARM_CPU_S = 10.0
 WARM_ROWS = 1_000
 LONG_S = 2.0
 WARM_BATCHES = 10  # of a query: a topic must be filled with all of them
@@ -158,7 +158,7 @@ class _World:
         Cold batches take ten times as long, so the size is judged again after every few.
         """
         rows, begun, before_s = WARM_ROWS * workers, time.monotonic(), 0.0
-        while (spent_s := time.monotonic() - begun) < 3 * warm_s:
+        while (spent_s := time.monotonic() - begun) < 2.5 * warm_s:
             batches = self.bench.run(self._helping(rows, workers), lambda seen: len(seen) >= 4, WARM_CPU_S)
             if not batches:
                 rows = max(workers, rows // 8)

@@ -26,7 +26,7 @@ ALIVE_S = 5.0
 # A long batch shows the capacity; one of a fifth of its rows the fixed time. A line through them is known to 5 % from
 # medians that scatter by 4 %; a third size in between takes 20 s more and adds little.
 LONG_S = 5.0
-QUICK_LONG_S = 4.0
+QUICK_LONG_S = 3.0
 SHORT = 0.2
 NEAR = (0.6, 1.7)  # times as long as wanted: near enough
 
