@@ -137,6 +137,13 @@ def test_bad_questions_are_one_line(
     assert message in shown.err
 
 
+def test_two_counts_tell_no_slope_of_the_fixed_time(tmp_path: Path) -> None:
+    rows = [row(1, 0, 1e5, fixed_s=0.9), row(2, 0, 2e5, fixed_s=1.5)]
+    write_samples(rows, tmp_path / "samples.parquet")
+    assert command("fit", tmp_path / "samples.parquet", "-o", tmp_path / "model.json") == 0
+    assert read_model(tmp_path / "model.json").fixed_s(8) == pytest.approx(1.2)
+
+
 def test_training_on_what_was_not_measured_is_refused(
     samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
