@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from penstock.live.doctor import Finding
 
 ABOUT = """\
-Say what would keep a job from being scaled: Spark Connect, local[*], dynamic allocation, triggers that end by
-themselves, real-time mode, more executors than partitions, a hot partition, no decommissioning; and what this
-machine lacks for a cluster of its own: Java, the right to make cgroups, Kafka's jars.
-In a job of your own: `penstock.live.doctor.examine(spark, [query], workers_max=8)`.
+Say what this machine lacks for a cluster of its own (Java, the right to make cgroups), whether an app can be loaded,
+and, with --master, what of a session's settings would keep a job from being scaled: local[*], dynamic allocation, no
+decommissioning, a hot executor. What only a running query shows (triggers that end by themselves, real-time mode, more
+executors than partitions) is looked at by `penstock run` and `penstock.attach` when they begin, and in a job of your
+own by `penstock.live.doctor.examine(spark, [query], workers_max=8)`.
 """
 EXAMPLES = """\
 examples:
   penstock doctor                                             this machine
-  penstock doctor --master spark://host:7077 --max 8          a session there, as `penstock run` would start it
+  penstock doctor --master spark://host:7077 --max 8          a session there
   penstock doctor --conf spark.dynamicAllocation.enabled=true --master spark://host:7077
 """
 
