@@ -118,7 +118,7 @@ def _disturb(world: World, seconds: float, rng: random.Random) -> None:
     """An executor every so often; the driver at 40 % of the time; the broker at 70 %."""
     begun = time.monotonic()
     events = [(0.4 * seconds, "driver"), (0.7 * seconds, "broker")]
-    next_s = 40.0  # the job needs half a minute to begin
+    next_s = min(40.0, seconds / 4)  # the job needs half a minute to begin
     while (now_s := time.monotonic() - begun) < seconds:
         if now_s > next_s:
             world.kill_executor(rng)
@@ -153,6 +153,7 @@ def _drain(world: World) -> None:
 def _compare(world: World, fed: Counter[str]) -> dict[str, Any]:
     """What Spark's own state says was counted, word by word."""
     with session("local[2]", "chaos state") as spark:
+        _ = spark.streams.active  # the first look starts the coordinator of state stores, without which none is read
         state = spark.read.format("statestore").load(str(world.checkpoint))
         counted = {row[0]: row[1] for row in state.selectExpr("key.word", "value.count").collect()}
     wrong = {word: (count, counted.get(word, 0)) for word, count in fed.items() if counted.get(word, 0) != count}

@@ -59,9 +59,10 @@ class KafkaFeeder(Feeder):
     def __init__(self, rate: Rate, address: str, topic: str, lines: Sequence[str]) -> None:
         super().__init__(rate)
         self._topic, self._lines = topic, lines
-        self._producer = Producer(
-            {"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 50, "message.timeout.ms": 300_000}
-        )
+        settings: dict[str, object] = {"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 50}
+        # A broker that restarts is what is tried here, and no news: rdkafka would tell of it on stderr.
+        quiet = {"message.timeout.ms": 300_000, "log_level": 0, "error_cb": lambda _: None}
+        self._producer = Producer(settings | quiet)
         self.counts: Counter[str] = Counter()
 
     def put(self, rows: int) -> None:

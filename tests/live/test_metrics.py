@@ -35,6 +35,14 @@ def test_gauges_show_the_last_step_and_counters_all_of_them() -> None:
     assert lines[f"penstock_balanced_total{label}"] == "2"
 
 
+def test_a_lag_that_nobody_knows_is_not_shown_as_0() -> None:
+    metrics = Metrics("job")
+    metrics.note(steps(workers=2)[0])
+    assert "penstock_lag_records" in metrics.text()
+    metrics.knows_lag = False
+    assert "penstock_lag" not in metrics.text()
+
+
 def test_a_dry_run_scales_nothing() -> None:
     metrics = Metrics("job")
     metrics.note(steps(workers=2)[0], is_dry=True)

@@ -75,6 +75,10 @@ def test_a_job_follows_its_policy_and_goes_on_after_ctrl_c(incoming: Path, tmp_p
     journal = tmp_path / "journal.jsonl"
     _wait_until(lambda: journal.exists() and len(list(Journal.open(journal))) > 5, process)
     _wait_until(lambda: list(Journal.open(journal))[-1].seen.time_s > 75, process)
+    process.send_signal(signal.SIGUSR1)
+    _wait_until(lambda: "paused" in list(Journal.open(journal))[-1].decision.reason, process)
+    process.send_signal(signal.SIGUSR1)
+    _wait_until(lambda: "paused" not in list(Journal.open(journal))[-1].decision.reason, process)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
@@ -89,14 +93,21 @@ def test_a_job_follows_its_policy_and_goes_on_after_ctrl_c(incoming: Path, tmp_p
     assert "executors=1->2" in said
     assert wait_for_none(tmp_path / "scratch") == []
 
+    # The same job again with a policy that replays too, unchanged: the later of two --policy counts.
+    mine = f"{Path(__file__).parents[2] / 'examples' / 'mine.py'}:Mine"
     again = subprocess.run(
-        [*words, "--for", "25s"], env=environment(tmp_path), capture_output=True, text=True, timeout=240
+        [*words, "--policy", mine, "--for", "25s"],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
     assert again.returncode == 0, again.stderr
     more = list(Journal.open(journal))
     assert len(more) > len(steps)
     assert more[len(steps)].seen.time_s > steps[-1].seen.time_s
     assert more[len(steps)].seen.arrived >= last.processed
+    assert "/s needs " in more[-1].decision.reason
     assert wait_for_none(tmp_path / "scratch") == []
 
 

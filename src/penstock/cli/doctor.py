@@ -9,22 +9,25 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.progress import page
 from penstock.core.errors import BadInput
+from penstock.core.units import duration_s
 
 if TYPE_CHECKING:
     from penstock.live.doctor import Finding
 
 ABOUT = """\
-Say what this machine lacks for a cluster of its own (Java, the right to make cgroups), whether an app can be loaded,
-and, with --master, what of a session's settings would keep a job from being scaled: local[*], dynamic allocation, no
-decommissioning, a hot executor. What only a running query shows (triggers that end by themselves, real-time mode, more
-executors than partitions) is looked at by `penstock run` and `penstock.attach` when they begin, and in a job of your
-own by `penstock.live.doctor.examine(spark, [query], workers_max=8)`.
+Say what would not work, one line each: what this machine lacks for a cluster of its own (Java, the right to make
+cgroups); with APP, whether Spark would start it, whether its trigger leaves anything to scale, and whether there are
+partitions enough for the executors; with --master, what of a session's settings would keep a job from being scaled
+(local[*], dynamic allocation, no decommissioning). A job that runs is examined by `penstock run` and `penstock.attach`
+when they begin (a hot partition shows only there), or by
+`penstock.live.doctor.examine(spark, [query], workers_max=8)`.
 """
 EXAMPLES = """\
 examples:
   penstock doctor                                             this machine
-  penstock doctor --master spark://host:7077 --max 8          a session there
-  penstock doctor --conf spark.dynamicAllocation.enabled=true --master spark://host:7077
+  penstock doctor wordcount --max 8 --partitions 4            more executors than partitions
+  penstock doctor mymodule:transform --trigger availableNow   a job that ends by itself
+  penstock doctor --master spark://host:7077 --conf spark.dynamicAllocation.enabled=true
 """
 
 
@@ -34,6 +37,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("app", nargs="?", metavar="APP", help="one of `penstock apps`, or module:function")
     parser.add_argument("--master", metavar="URL", help="examine a session on this cluster too")
     parser.add_argument("--max", type=int, metavar="N", help="executors that the limits would allow")
+    parser.add_argument("--cores", type=int, default=1, metavar="N", help="task slots of each executor (1)")
+    parser.add_argument("--partitions", type=int, metavar="N", help="of the job's state: spark.sql.shuffle.partitions")
+    parser.add_argument("--trigger", metavar="T", help="of the job: 10s, availableNow, once, realTime, continuous")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of the job")
     parser.add_argument("--output", choices=("text", "json"), default="text")
     parser.set_defaults(run=run)
@@ -42,9 +48,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     from penstock.live.doctor import examine_machine
 
-    found = examine_machine()
+    found = [*_job(options), *examine_machine()]
     if options.app:
-        found += _app(options.app)
+        found += _app(options)
     if options.master:
         found += _session(options)
     if options.output == "json":
@@ -57,13 +63,25 @@ def run(options: argparse.Namespace) -> int:
     return 1 if any(finding.is_fatal for finding in found) else 0
 
 
-def _app(name: str) -> list[Finding]:
+def _app(options: argparse.Namespace) -> list[Finding]:
     """An app that cannot be found or loaded is bad input, said as such."""
     from penstock.apps.app import find_app
     from penstock.apps.catalogue import APPS
+    from penstock.live.doctor import examine_app
 
-    find_app(name, APPS)
-    return []
+    return examine_app(find_app(options.app, APPS))
+
+
+def _job(options: argparse.Namespace) -> list[Finding]:
+    """What the job's own settings say, without running it."""
+    from penstock.live.doctor import examine_trigger, examine_width
+
+    found = examine_trigger(options.trigger) if options.trigger else []
+    if options.trigger and not found:
+        duration_s(options.trigger, "--trigger")
+    if options.max and options.partitions:
+        found += examine_width(options.max, options.cores, options.partitions)
+    return found
 
 
 def _session(options: argparse.Namespace) -> list[Finding]:

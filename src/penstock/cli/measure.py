@@ -25,7 +25,8 @@ can consume, warms it up, and samples batches of several lengths. A batch takes 
 for its rows; both are kept, because throughput depends on the batch: with a trigger of T seconds,
 MST = capacity · (1 − fixed / T).
 About 70 s a sample after 2 to 3 minutes of start and warm-up. Each sample is on disk as soon as it is
-made, and an interrupted measurement goes on where it stopped. Nothing else should run meanwhile.
+made, and an interrupted measurement goes on where it stopped. Nothing else should run meanwhile; what
+others do on the same chip is seen in the machine's speed, which is measured too and corrected for.
 """
 EXAMPLES = """\
 examples:
@@ -94,12 +95,14 @@ def as_table(rows: list[dict[str, Any]], trigger_s: float) -> Table:
     table.add_column("workers", justify="right")
     for heading in ("capacity rows/s", "MB/s", "fixed s", f"MST rows/s at {trigger_s:g} s", "MB/s"):
         table.add_column(heading, justify="right")
+    table.add_column("machine", justify="right")
     table.add_column("flags")
     for row in rows:
         rate, size = row["rows_per_s"], row["bytes_per_row"]
         mst = rate * max(0.0, 1 - row["fixed_s"] / trigger_s)
         numbers = (f"{rate:,.0f}", f"{rate * size / 1e6:.2f}", f"{row['fixed_s']:.2f}")
-        table.add_row(str(row["workers"]), *numbers, f"{mst:,.0f}", f"{mst * size / 1e6:.2f}", row["flags"])
+        speed = "" if row.get("speed") is None else f"{row['speed']:.0%}"
+        table.add_row(str(row["workers"]), *numbers, f"{mst:,.0f}", f"{mst * size / 1e6:.2f}", speed, row["flags"])
     return table
 
 

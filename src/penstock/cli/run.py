@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +17,8 @@ from penstock.core.units import duration_s
 
 if TYPE_CHECKING:
     from penstock.core.loop import Step
+    from penstock.live.attach import Wanted
+    from penstock.live.driver import RunPlan
 
 ABOUT = """\
 Run a streaming app and keep it at the right number of executors: the same policies that `penstock
@@ -31,6 +34,7 @@ examples:
   penstock run mymodule:transform --files incoming/ --min 1 --max 4 --policy mst --model model.json
   penstock run wordcount --files incoming/ --min 1 --max 4 --dry-run        # decide and journal, change nothing
   penstock serve run.jsonl                                                  # watch it
+  kill -USR1 PID                                                            # freeze it; again: let it go on
 """
 
 
@@ -64,22 +68,30 @@ def _add_control(parser: argparse.ArgumentParser) -> None:
     control.add_argument("--tick", default="15s", metavar="T", help="a decision every so often (15s)")
     control.add_argument("--objective", default="latency<=120s", metavar="TEXT", help="(latency<=120s)")
     control.add_argument("--model", type=Path, metavar="FILE", help="what `penstock fit` wrote; else it is learnt")
-    control.add_argument(
-        "--journal", type=Path, metavar="FILE", help="every step, for serve, status, explain, calibrate"
-    )
+    control.add_argument("--journal", metavar="FILE", help="every step; a file, or an address that Spark can write")
     control.add_argument("--metrics-port", type=int, metavar="P", help="Prometheus metrics on loopback")
-    control.add_argument("--pause-file", default="", metavar="FILE", help="while it is there, nothing is changed")
+    control.add_argument("--pause-file", metavar="FILE", help="while it is there, nothing is changed; so does SIGUSR1")
     control.add_argument("--safe", type=int, metavar="N", help="executors to fall back to when nothing can be seen")
     control.add_argument("--price", default="0.10/h", metavar="PRICE", help="of an executor (0.10/h)")
 
 
 def run(options: argparse.Namespace) -> int:
-    from penstock.apps.app import find_app
-    from penstock.apps.catalogue import APPS
-    from penstock.live.attach import Wanted
-    from penstock.live.driver import RunPlan, run_job
+    from penstock.live.driver import run_job
 
     _log_to_stderr()
+    with tempfile.TemporaryDirectory(prefix="penstock-run-", ignore_cleanup_errors=True) as scratch:
+        options.pause_file = Path(options.pause_file or Path(scratch) / "pause").absolute()
+        signal.signal(signal.SIGUSR1, lambda *_: _toggle(options.pause_file))
+        run_job(_plan(options, Path(scratch)), _nothing)
+    return 0
+
+
+def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
+    """What is wrong with it is said before a cluster is started."""
+    from penstock.apps.app import find_app
+    from penstock.apps.catalogue import APPS
+    from penstock.live.driver import RunPlan
+
     kafka = kafka_of(options)
     if kafka is None and options.files is None:
         raise BadInput("nothing to read: give --files DIR, or --source kafka --broker HOST:PORT --topic NAME")
@@ -87,7 +99,27 @@ def run(options: argparse.Namespace) -> int:
         kafka.partitions()  # a topic that does not exist is said now, not by a query in two minutes
     elif not options.files.is_dir():
         raise BadInput(f"--files {options.files}: no such folder")
-    wanted = Wanted(
+    app, wanted = find_app(options.app, APPS), _wanted(options)
+    wanted.policy_for(wanted.job(app.name))
+    return RunPlan(
+        app=app,
+        wanted=wanted,
+        folder=options.files or scratch,
+        checkpoint=(options.checkpoint or scratch / "checkpoint").absolute(),
+        trigger_s=duration_s(options.trigger, "--trigger"),
+        cores=options.cores or (1.0 if options.master else 0.25),
+        partitions=options.partitions,
+        master=options.master,
+        kafka=kafka,
+        rows_max=options.rows_max,
+        seconds=duration_s(options.seconds, "--for") if options.seconds else None,
+    )
+
+
+def _wanted(options: argparse.Namespace) -> Wanted:
+    from penstock.live.attach import Wanted
+
+    return Wanted(
         policy=options.policy,
         limits=Limits(options.min, options.max),
         tick=options.tick,
@@ -95,28 +127,19 @@ def run(options: argparse.Namespace) -> int:
         model=options.model,
         journal=options.journal,
         metrics_port=options.metrics_port,
-        pause_file=options.pause_file,
+        pause_file=str(options.pause_file),
         safe_workers=options.safe,
         dry_run=options.dry_run,
         price=options.price,
     )
-    with tempfile.TemporaryDirectory(prefix="penstock-run-", ignore_cleanup_errors=True) as scratch:
-        plan = RunPlan(
-            app=find_app(options.app, APPS),
-            wanted=wanted,
-            folder=options.files or Path(scratch),
-            checkpoint=(options.checkpoint or Path(scratch) / "checkpoint").absolute(),
-            trigger_s=duration_s(options.trigger, "--trigger"),
-            cores=options.cores or (1.0 if options.master else 0.25),
-            partitions=options.partitions,
-            master=options.master,
-            kafka=kafka,
-            rows_max=options.rows_max,
-            seconds=duration_s(options.seconds, "--for") if options.seconds else None,
-        )
-        wanted.policy_for(wanted.job(plan.app.name))  # what is wrong with either is said before a cluster is started
-        run_job(plan, _nothing)
-    return 0
+
+
+def _toggle(pause: Path) -> None:
+    """SIGUSR1: a pause where there is none, and its end where there is one."""
+    if pause.exists():
+        pause.unlink()
+    else:
+        pause.touch()
 
 
 def _log_to_stderr() -> None:

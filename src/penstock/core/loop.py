@@ -103,6 +103,10 @@ class Faults:
         self.refused, self._asked = 0, target
         return target
 
+    def note(self, what: str) -> None:
+        """Something of the plant that the next step's reason is to tell."""
+        self._notes.append(what)
+
     def told(self, decision: Decision) -> Decision:
         """The decision with what there is to tell of the plant."""
         if not self._notes:

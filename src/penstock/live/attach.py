@@ -23,7 +23,7 @@ from penstock.live.doctor import examine
 from penstock.live.learned import Learned
 from penstock.live.metrics import Metrics, serve_metrics
 from penstock.live.plant import BusySeconds, SparkPlant, Ways, slot_share
-from penstock.live.recorder import Recorder
+from penstock.live.remote import recorder_at
 from penstock.models.capacity import read_model
 from penstock.policies.naming import Named
 
@@ -132,7 +132,7 @@ def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wan
             parameters=dict(Named.parse(wanted.policy).parameters),
             facts={"trigger_s": job.trigger_s, "cores": wanted.cores, "model": str(wanted.model or "learnt")},
         )
-        recorder = Recorder(Path(wanted.journal), header, policy.memory_s)
+        recorder = recorder_at(spark, wanted.journal, header, policy.memory_s)
         if recorder.past:
             plant.go_on(recorder.past[-1], recorder.header.origin_s or plant.origin_s)
             policy = reminded(policy, recorder.past)

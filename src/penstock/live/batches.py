@@ -58,12 +58,13 @@ class Split:
 
 
 def split(batches: Sequence[Sequence[BatchTime]]) -> Split:
-    """Fixed time and capacity from batches of two sizes or more: a line through the medians.
+    """Fixed time and capacity from batches of two sizes or more: a line through the middle ones of each size.
 
-    Medians, because one batch in ten meets a garbage collection or a commit that takes twice as long.
+    One batch in ten meets a garbage collection or a commit that takes twice as long, so the ends do not count; a mean
+    of the rest scatters less than a median.
     """
-    rows = np.array([np.median([batch.rows for batch in size]) for size in batches])
-    seconds = np.array([np.median([batch.seconds for batch in size]) for size in batches])
+    rows = np.array([_middle([batch.rows for batch in size]) for size in batches])
+    seconds = np.array([_middle([batch.seconds for batch in size]) for size in batches])
     if rows.min() == rows.max():
         raise WorldFailed(f"batches of one size ({rows[0]:.0f} rows) do not tell the fixed time: the app is too slow")
     # Batches scatter in proportion to their length, so each length counts by its inverse.
@@ -74,6 +75,13 @@ def split(batches: Sequence[Sequence[BatchTime]]) -> Split:
     if base < 0:  # the best line through the origin
         return Split(0.0, float((rows / seconds) @ (rows / seconds) / (rows / seconds).sum()))
     return Split(float(base), 1 / float(slope))
+
+
+def _middle(values: Sequence[float]) -> float:
+    """The mean without the lowest and the highest fifth."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    cut = len(ordered) // 5
+    return float(ordered[cut : len(ordered) - cut].mean())
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,23 @@ class Parts:
     is_dry: bool = False
 
 
+@dataclass(slots=True)
+class Cost:
+    """What the controller itself took: a whole tick is to observe, decide, apply and journal."""
+
+    ticks: int = 0
+    waited_s: float = 0.0
+    slowest_s: float = 0.0
+    cpu_s: float = 0.0
+    """Of its thread; Spark answers in threads of its own."""
+
+    def note(self, seconds: float) -> None:
+        self.ticks += 1
+        self.waited_s += seconds
+        self.slowest_s = max(self.slowest_s, seconds)
+        self.cpu_s = time.thread_time()
+
+
 class Controller:
     """Keeps a job at the right size until `stop`. It raises nothing into the job: a failure is logged and retried."""
 
@@ -46,6 +63,9 @@ class Controller:
         self._said = ""
         self._logged: tuple[int, int, str] | None = None
         self._folded = 0
+        self._unknown: set[str] = set()
+        self._lost = 0
+        self.cost = Cost()
 
     def start(self) -> None:
         self._thread.start()
@@ -61,7 +81,7 @@ class Controller:
         return self._thread.is_alive()
 
     def _run(self) -> None:
-        parts = self._parts
+        parts, begun_s = self._parts, time.monotonic()
         try:
             while not self._stopped.is_set():
                 try:
@@ -70,6 +90,7 @@ class Controller:
                     self._note_failure(error)
                     self._stopped.wait(parts.job.tick_s)
         finally:
+            self._log_cost(time.monotonic() - begun_s)
             if parts.server:
                 parts.server.shutdown()
                 parts.server.server_close()
@@ -94,8 +115,11 @@ class Controller:
                 if self._stopped.wait(min(TEND_S, left_s)):
                     return
                 self._tend()
+            began_s = time.monotonic()
             yield
+            self.cost.note(time.monotonic() - began_s)
             self._note_unseen()
+            self._note_plant()
 
     def _tend(self) -> None:
         try:
@@ -131,9 +155,28 @@ class Controller:
         figures = f"rate={seen.input_rate:.0f}/s backlog={seen.backlog:.0f} latency={seen.latency_s:.1f}s"
         log.info("%s executors=%d->%d %s reason=%s", event, asked, wanted, figures, reason)
 
+    def _log_cost(self, seconds: float) -> None:
+        cost = self.cost
+        if cost.ticks:
+            figures = f"tick={1e3 * cost.waited_s / cost.ticks:.0f}ms slowest={1e3 * cost.slowest_s:.0f}ms"
+            log.info("ended ticks=%d %s cpu=%.2f%% of a core", cost.ticks, figures, 100 * cost.cpu_s / seconds)
+
     def _note_unseen(self) -> None:
         if self._parts.faults.unseen == 1:
             self._note_failure(PlantError(self._parts.faults.why))
+
+    def _note_plant(self) -> None:
+        """What the plant cannot see, and executors that went by themselves: for the journal, and so for the log."""
+        plant, faults = self._parts.plant, self._parts.faults
+        unknown = plant.unknown_backlog
+        for name in set(unknown) - self._unknown:
+            faults.note(f"{name} does not tell what waits in it: the backlog is unknown and counts as 0")
+        self._unknown |= set(unknown)
+        if plant.lost > self._lost:
+            faults.note(f"{plant.lost - self._lost} executors were lost, not ended by us")
+        self._lost = plant.lost
+        if self._parts.metrics:
+            self._parts.metrics.knows_lag = not unknown
 
     def _note_failure(self, error: Exception) -> None:
         if self._parts.metrics:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.apps.app import App
 from penstock.core.errors import PenstockError
 from penstock.live.cgroup import find_groups, works
 from penstock.live.executors import task_seconds
 from penstock.live.holding import hold, remove_cgroup
+from penstock.live.sampler import called
 from penstock.pipeline.java import need_java
+from penstock.pipeline.session import session
 
 HOT = 3.0  # times as many tasks' seconds as the middle executor
 
@@ -57,6 +64,43 @@ def examine_machine() -> list[Finding]:
     return found
 
 
+def examine_app(app: App) -> list[Finding]:
+    """Is it a streaming query that Spark would start? Tried here, on a folder in which nothing lies."""
+    with tempfile.TemporaryDirectory(prefix="penstock-doctor-") as folder, session("local[1]", "doctor") as spark:
+        rows = spark.readStream.format("text").load(folder).withColumn("timestamp", F.current_timestamp())
+        try:
+            result = called(app, rows)
+            if not getattr(result, "isStreaming", False):
+                return [Finding("app", f"{app.name} is not streaming: return a DataFrame made of the one given", True)]
+            writer = result.writeStream.format("noop").outputMode(app.output_mode)
+            writer.option("checkpointLocation", str(Path(folder) / "_checkpoint")).start().stop()
+        except PenstockError as error:
+            return [Finding("app", str(error), True)]
+        except PySparkException as error:
+            return [Finding("app", f"{app.name} cannot be started: {str(error).splitlines()[0][:300]}", True)]
+    return []
+
+
+def examine_trigger(trigger: str, name: str = "the job") -> list[Finding]:
+    """By the name that Spark, or a person, gives it: ProcessingTimeTrigger, availableNow, 10 seconds."""
+    word = trigger.lower().replace("-", "").replace("_", "")
+    if word.startswith(("availablenow", "once", "onetime")):
+        says = f"{name} ends by itself ({trigger}): size it beforehand with `penstock advise`"
+        return [Finding("trigger", says, True)]
+    if word.startswith(("realtime", "continuous")):
+        says = f"{name} keeps one long task for each partition ({trigger}): its capacity is slots, not a rate"
+        return [Finding("trigger", says, True)]
+    return []
+
+
+def examine_width(executors: int, slots: int, partitions: int) -> list[Finding]:
+    """More slots than partitions of the state: some would have nothing to do."""
+    if executors * slots <= partitions:
+        return []
+    says = f"{executors} executors x {slots} cores for {partitions} partitions: the rest would idle"
+    return [Finding("partitions", f"{says} (the number of state partitions is frozen in the checkpoint)")]
+
+
 def _session(spark: SparkSession) -> Iterator[Finding]:
     conf = spark.sparkContext.getConf()
     master = spark.sparkContext.master or ""
@@ -72,13 +116,11 @@ def _session(spark: SparkSession) -> Iterator[Finding]:
 
 
 def _width(spark: SparkSession, queries: Sequence[StreamingQuery], workers_max: int | None) -> Iterator[Finding]:
-    cores = int(spark.sparkContext.getConf().get("spark.executor.cores", "1") or 1)
+    slots = int(spark.sparkContext.getConf().get("spark.executor.cores", "1") or 1)
     executors = workers_max or len(task_seconds(spark))
     for query in queries:
         partitions = _state_partitions(query) or int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
-        if executors * cores > partitions:
-            says = f"{executors} executors x {cores} cores for {partitions} partitions: the rest would idle"
-            yield Finding("partitions", f"{says} (the number of state partitions is frozen in the checkpoint)")
+        yield from examine_width(executors, slots, partitions)
 
 
 def _state_partitions(query: StreamingQuery) -> int | None:
@@ -95,14 +137,7 @@ def _hot(spark: SparkSession) -> Iterator[Finding]:
         yield Finding("hot partition", f"{says}: more executors will not help; spread the key")
 
 
-def _trigger(query: StreamingQuery) -> Iterator[Finding]:
+def _trigger(query: StreamingQuery) -> list[Finding]:
     execution = query._jsq.streamingQuery() if hasattr(query._jsq, "streamingQuery") else None
     kind = execution.trigger().getClass().getSimpleName() if execution is not None else ""
-    name = query.name or query.id
-    if kind.startswith(("AvailableNow", "OneTime")):
-        yield Finding(
-            "trigger", f"query {name} ends by itself ({kind}): size it beforehand with `penstock advise`", True
-        )
-    elif kind.startswith(("RealTime", "Continuous")):
-        says = f"query {name} keeps one long task for each partition ({kind}): its capacity is slots, not a rate"
-        yield Finding("trigger", says, True)
+    return examine_trigger(kind, f"query {query.name or query.id}")

@@ -28,6 +28,7 @@ from penstock.live.jars import kafka_jars
 from penstock.live.kafka import Broker, KafkaSource
 from penstock.live.sampler import ALIVE_S, LOOK_S, Bench, Sample, Sampling, sample
 from penstock.live.setup import describe
+from penstock.live.speed import SpeedProbe
 from penstock.models.samples import differences, read_rows, write_samples
 from penstock.pipeline.session import session
 
@@ -217,6 +218,7 @@ class _World:
             "partitions": self.plan.partitions,
             "partitions_per_worker": None if self.plan.partitions else float(self.plan.partitions_per_worker),
             "flags": ", ".join(taken.flags),
+            "speed": taken.speed if self.cluster else None,
         }
 
     def _sample(self, workers: int) -> Sample:
@@ -251,8 +253,10 @@ def _world(app: App, plan: MeterPlan, workers: int, pace: _Pace) -> Iterator[_Wo
         wait_for(spark, workers, EXECUTORS_S)
         feed = _feed(spark, app, plan, (broker, folder))
         stack.callback(feed.close)
-        beat = _heart(pace, cluster, feed)
-        yield _World(plan, Bench(spark, app, feed, folder, beat, _lifting(cluster)), cluster, pace)
+        bench = Bench(spark, app, feed, folder, _heart(pace, cluster, feed), lifted=_lifting(cluster))
+        if cluster:  # the speed of other machines is not to be seen from here
+            bench.speed = stack.enter_context(SpeedProbe()).since
+        yield _World(plan, bench, cluster, pace)
 
 
 def _lifting(cluster: Cluster | None) -> Callable[[], contextlib.AbstractContextManager[None]]:

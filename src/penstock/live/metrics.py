@@ -23,6 +23,8 @@ class Metrics:
         self._balanced = self._errors = 0
         self._asked_s: float | None = None
         self._start_s: float | None = None
+        self.knows_lag = True
+        """False where a source does not tell what waits: no figure is better than a 0 nobody can trust."""
 
     def note(self, step: Step, is_dry: bool = False) -> None:
         """Take in one step of the loop; in a dry run nothing is scaled."""
@@ -60,10 +62,10 @@ class Metrics:
             "recommended_executors": len(decision.target.workers),
             "target_data_rate": seen.input_rate,
             "true_processing_rate": seen.capacity,
-            "lag_records": seen.backlog,
-            "lag_seconds": seen.latency_s,
             "load": seen.workers.mean("cpu"),
         }
+        if self.knows_lag:
+            shown |= {"lag_records": seen.backlog, "lag_seconds": seen.latency_s}
         for signal, name in (("up above", "scale_up_rate_threshold"), ("down below", "scale_down_rate_threshold")):
             if signal in decision.signals:
                 shown[name] = decision.signals[signal]

@@ -31,6 +31,7 @@ SCHEMA = pa.schema(
         ("partitions", pa.int64()),
         ("partitions_per_worker", pa.float64()),
         ("flags", pa.string()),  # why a sample is not to be trusted; empty when it is
+        ("speed", pa.float64()),  # of the machine, as a share of its best; the two numbers are corrected for it
         ("setup", pa.string()),  # the app, Spark and the machine, as JSON
     ]
 )

@@ -1,0 +1,122 @@
+"""The controller's thread beside a job: it goes on whatever fails, and says each thing once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from penstock.core.allocation import Allocation, Knob
+from penstock.core.errors import PlantError, WorldFailed
+from penstock.core.loop import Faults, Step
+from penstock.core.observation import Observation
+from penstock.live.controller import Controller, Parts
+from penstock.live.metrics import Metrics
+from penstock.live.plant import SparkPlant
+from penstock.live.recorder import Recorder
+from penstock.policies.static import Static
+from penstock.sim.scenario import Scenario
+from tests.live.test_recorder import steps
+
+SCENARIO = Scenario.constant(rate=30.0, capacity_per_worker=20.0, workers_at_start=2)
+
+
+class Recorded:
+    """A plant that shows what a replay saw, again and again."""
+
+    knobs = frozenset({Knob.WORKERS})
+    unknown_backlog = ("RateStream",)
+
+    def __init__(self) -> None:
+        self._steps = steps()
+        self.lost = self.looks = 0
+        self.broken_at: tuple[int, ...] = ()
+
+    def observe(self) -> Observation:
+        self.looks += 1
+        self.lost = int(self.looks > 5)
+        if self.looks in self.broken_at:
+            raise PlantError("Spark does not answer")
+        return self._steps[self.looks % len(self._steps)].seen
+
+    def apply(self, target: Allocation) -> None:
+        """Nothing changes."""
+
+    def tend(self) -> None:
+        """Nobody is to go."""
+
+
+def run(plant: Recorded, recorder: object = None, least: int = 20) -> tuple[list[Step], Metrics]:
+    """So many steps of a controller on this plant."""
+    seen: list[Step] = []
+    enough, metrics = threading.Event(), Metrics("clicks")
+
+    def told(step: Step) -> None:
+        seen.append(step)
+        if len(seen) >= least:
+            enough.set()
+
+    job = replace(SCENARIO.job(), tick_s=0.01)
+    policy = Static(job, workers=2)
+    parts = Parts(cast(SparkPlant, plant), policy, job, Faults(), cast(Recorder, recorder), metrics)
+    controller = Controller(parts, told)
+    controller.start()
+    assert enough.wait(30)
+    controller.stop()
+    assert not controller.is_running
+    return seen, metrics
+
+
+def test_what_a_plant_cannot_see_and_what_it_lost_is_in_the_journal_once() -> None:
+    seen, metrics = run(Recorded())
+    reasons = [step.decision.reason for step in seen]
+    assert sum("RateStream does not tell what waits in it" in reason for reason in reasons) == 1
+    assert sum("1 executors were lost" in reason for reason in reasons) == 1
+    assert "penstock_lag_records" not in metrics.text()
+
+
+def test_a_plant_that_is_not_seen_for_a_while_is_said_once_and_control_goes_on(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("penstock"), "propagate", True)
+    plant = Recorded()
+    plant.broken_at = (4, 5, 6)
+    with caplog.at_level(logging.INFO, "penstock"):
+        seen, _ = run(plant)
+    assert len(seen) >= 20
+    assert sum("Spark does not answer: what runs is kept" in line for line in caplog.messages) == 1
+    assert any("not seen 3 times: Spark does not answer" in step.decision.reason for step in seen)
+
+
+class FullDisk:
+    """A recorder on a disk without room."""
+
+    def write(self, _: Step) -> None:
+        raise WorldFailed("the journal j.jsonl cannot be written: No space left on device")
+
+    def __exit__(self, *_: Any) -> None:
+        """Closed."""
+
+
+def test_a_full_disk_does_not_stop_the_control(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("penstock"), "propagate", True)
+    with caplog.at_level(logging.INFO, "penstock"):
+        seen, metrics = run(Recorded(), FullDisk())
+    assert len(seen) >= 20
+    assert sum("No space left on device" in line for line in caplog.messages) == 1
+    assert 'penstock_errors_total{job="clicks"} 0' not in metrics.text()
+
+
+def test_a_journal_is_closed_with_its_controller(tmp_path: Path) -> None:
+    from tests.live.test_recorder import header
+
+    path = tmp_path / "journal.jsonl"
+    run(Recorded(), Recorder(path, header()))
+    with Recorder(path, header()) as again:  # the lock is free, and all is there
+        assert again.past
