@@ -30,6 +30,7 @@ TOPIC = "chaos"
 RATE = 1000.0
 WORKERS = 4
 KILL_EVERY_S = 20.0
+START_S = 180.0
 DRAIN_S = 240.0
 
 
@@ -56,8 +57,8 @@ class World:
         control = ["--policy", f"{POLICY}:UpDown", "--min", "1", "--max", str(WORKERS), "--tick", "3s"]
         job = ["--trigger", "2s", "--partitions", "4", "--journal", str(self.journal)]
         words = ["run", "wordcount", *source, *control, *job, "--checkpoint", str(self.checkpoint)]
-        log = (self.folder / "driver.log").open("ab")
-        self.driver = subprocess.Popen([sys.executable, "-m", "penstock", *words], stdout=log, stderr=log)
+        with (self.folder / "driver.log").open("ab") as log:
+            self.driver = subprocess.Popen([sys.executable, "-m", "penstock", *words], stdout=log, stderr=log)
 
     def kill_driver(self) -> None:
         assert self.driver is not None
@@ -104,6 +105,7 @@ def chaos(seconds: float, seed: int = 0) -> dict[str, Any]:
         try:
             feeder.start()
             world.start_driver()
+            _wait_for_steps(world)
             _disturb(world, seconds, random.Random(seed))
             feeder.stop()
             _drain(world)
@@ -114,11 +116,20 @@ def chaos(seconds: float, seed: int = 0) -> dict[str, Any]:
         return {"fed": feeder.fed, "actions": actions, "killed": dict(world.killed), **_compare(world, feeder.counts)}
 
 
+def _wait_for_steps(world: World) -> None:
+    """A job that is killed before it began proves nothing; it takes half a minute to begin, or more."""
+    deadline = time.monotonic() + START_S
+    while not world.journal.exists() or world.steps()[2] == 0:
+        if time.monotonic() > deadline:
+            raise SystemExit(f"the job did not begin: {(world.folder / 'driver.log').read_text()[-2000:]}")
+        time.sleep(1)
+
+
 def _disturb(world: World, seconds: float, rng: random.Random) -> None:
     """An executor every so often; the driver at 40 % of the time; the broker at 70 %."""
     begun = time.monotonic()
     events = [(0.4 * seconds, "driver"), (0.7 * seconds, "broker")]
-    next_s = min(40.0, seconds / 4)  # the job needs half a minute to begin
+    next_s = KILL_EVERY_S / 2
     while (now_s := time.monotonic() - begun) < seconds:
         if now_s > next_s:
             world.kill_executor(rng)

@@ -7,7 +7,7 @@ class UpDown:
     needs = frozenset({Knob.WORKERS})
     memory_s = 0.0
 
-    def __init__(self, job: Job, every_s: float = 8.0) -> None:
+    def __init__(self, job: Job, every_s: float = 6.0) -> None:
         self.most, self.every_s = job.limits.workers_max, every_s
 
     def decide(self, seen: Observation) -> Decision:

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.spark
 
 @pytest.mark.usefixtures("kafka")
 def test_every_event_is_counted_exactly_once() -> None:
-    found = chaos(seconds=90.0)
-    assert verdict(found, actions_least=4) == []
+    found = chaos(seconds=50.0)
+    assert verdict(found, actions_least=3) == []
 
 
 def test_a_verdict_fails_for_what_was_lost_and_for_what_did_not_happen() -> None:

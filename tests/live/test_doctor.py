@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.cli.main import main
 from penstock.live.doctor import Finding, examine, examine_trigger, examine_width
@@ -26,9 +26,9 @@ def said(found: list[Finding]) -> dict[str, bool]:
     return {finding.what: finding.is_fatal for finding in found}
 
 
-def started(spark: SparkSession, **trigger: object) -> StreamingQuery:
+def writer(spark: SparkSession) -> DataStreamWriter:
     rows = spark.readStream.format("rate").load().groupBy("value").count()
-    return rows.writeStream.format("noop").outputMode("update").trigger(**trigger).start()  # type: ignore[arg-type]
+    return rows.writeStream.format("noop").outputMode("update")
 
 
 @pytest.mark.spark
@@ -38,7 +38,8 @@ def test_a_session_that_cannot_be_scaled(spark: SparkSession) -> None:
 
 @pytest.mark.spark
 def test_a_query_that_ends_by_itself_and_one_with_few_partitions(spark: SparkSession) -> None:
-    now, wide = started(spark, availableNow=True), started(spark, processingTime="1 hour")
+    now = writer(spark).trigger(availableNow=True).start()
+    wide = writer(spark).trigger(processingTime="1 hour").start()
     try:
         assert said(examine(spark, [now], 3))["trigger"]
         found = said(examine(spark, [wide], 4))

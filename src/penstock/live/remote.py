@@ -81,7 +81,7 @@ class Store:
     def __init__(self, spark: SparkSession, address: str) -> None:
         self.address = address
         self._path: Any = spark._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
-        self._settings: Any = spark._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        self._settings: Any = spark._jsc.hadoopConfiguration()
         self._sent: dict[str, tuple[int, int]] = {}
 
     def fetch(self, path: Path) -> None:
