@@ -141,7 +141,6 @@ def sample(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> S
     after, wall_s = task_seconds(bench.spark), time.monotonic() - begun
     busy = {name: (after[name] - seconds) / wall_s for name, seconds in before.items() if name in after}
     use = Use(busy, len(before.keys() - after.keys()))
-    # Only the long batches' speed must settle: the short ones scatter twice as much.
     settled = sampling.settle_s == 0 or has_settled(long)
     wrong = flags(use, sampling.batches, min(len(long), len(short)), settled)
     return Sample(split([long, short]), tuple(wrong), bench.speed(begun))
@@ -152,7 +151,7 @@ def _long(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> li
     rows = guess.rows_per_s * max(sampling.long_s - guess.fixed_s, sampling.long_s / 3)
     for last_try in (False, False, True):
         helping = Helping(max(partitions, round(rows)), _most(sampling, sampling.long_s), partitions)
-        taken = _taken(bench, sampling, helping, None if last_try else sampling.long_s)
+        taken = _taken(bench, sampling, helping, True, None if last_try else sampling.long_s)
         if not taken or NEAR[0] < _median_s(taken) / sampling.long_s < NEAR[1]:
             return taken
         fixed_s = min(guess.fixed_s, _median_s(taken) / 2)
@@ -167,7 +166,9 @@ def _most(sampling: Sampling, length_s: float) -> int:
     return round(1.5 * max(sampling.batches, SAMPLE_S / length_s)) + 2
 
 
-def _taken(bench: Bench, sampling: Sampling, helping: Helping, near_s: float | None = None) -> list[BatchTime]:
+def _taken(
+    bench: Bench, sampling: Sampling, helping: Helping, settles: bool = False, near_s: float | None = None
+) -> list[BatchTime]:
     """Batches of one size but for the first, until they are enough, have settled, or are seen to be far too long."""
 
     def is_enough(batches: list[BatchTime]) -> bool:
@@ -176,7 +177,8 @@ def _taken(bench: Bench, sampling: Sampling, helping: Helping, near_s: float | N
             return True
         if len(taken) < sampling.batches or sum(batch.seconds for batch in taken) < sampling.sample_s:
             return False
-        return sampling.settle_s == 0 or has_settled(taken)
+        # Short batches scatter twice as much and tell the fixed time alone: they need not settle.
+        return sampling.settle_s == 0 or not settles or has_settled(taken)
 
     patience_s = max(sampling.settle_s, 4 * sampling.batches * sampling.long_s)
     return bench.run(helping, is_enough, patience_s)[1:]
