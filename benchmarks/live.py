@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -80,17 +81,20 @@ def run(live: Live, lines: Sequence[str]) -> None:
         tempfile.TemporaryDirectory(prefix="penstock-live-") as scratch,
         _fed(live, lines, Path(scratch)) as (feeder, source),
     ):
+        journal = Path(scratch) / live.journal.name
         control = ["--policy", POLICIES[live.policy], "--min", "1", "--max", "5", "--tick", "5s"]
-        job = ["--trigger", "5s", "--partitions", "10", "--objective", OBJECTIVE, "--journal", str(live.journal)]
+        job = ["--trigger", "5s", "--partitions", "10", "--objective", OBJECTIVE, "--journal", str(journal)]
         seconds = WARM_S + HELD_S * len(LEVELS)
         words = ["run", "images", *control, *job, *source, "--for", f"{seconds:.0f}s"]
         feeder.start()
         begun = time.monotonic()
         done = subprocess.run([sys.executable, "-m", "penstock", *words], capture_output=True, text=True, check=False)
         feeder.stop()
+        if done.returncode:  # a journal that is kept stands for a whole run
+            raise SystemExit(f"{live.journal.stem} failed: {done.stderr[-2000:]}")
         live.log.write_text(done.stderr, encoding="utf-8")
-        taken_s = time.monotonic() - begun
-        print(f"{live.journal.stem}: {feeder.fed} rows in {taken_s:.0f} s, exit code {done.returncode}", flush=True)
+        shutil.move(journal, live.journal)
+        print(f"{live.journal.stem}: {feeder.fed} rows in {time.monotonic() - begun:.0f} s", flush=True)
 
 
 @contextlib.contextmanager

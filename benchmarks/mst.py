@@ -1,4 +1,4 @@
-"""Paper 1 on this machine: measure six apps with 1 to 5 workers, train on 1, 2, 3, predict 4 and 5. About 75 minutes.
+"""Paper 1 on this machine: measure six apps with 1 to 5 workers, train on 1, 2, 3, predict 4 and 5. About 100 minutes.
 
 Samples lie in `bench-mst/` as they are made, so an interrupted run goes on where it stopped. The end of it writes
 `docs/measured.md` and the samples that `penstock reproduce mst` reads.

@@ -24,7 +24,7 @@ real Spark cluster on this machine (each worker with a part of a core), feeds th
 can consume, warms it up, and samples batches of several lengths. A batch takes a fixed time and a time
 for its rows; both are kept, because throughput depends on the batch: with a trigger of T seconds,
 MST = capacity · (1 − fixed / T).
-About 70 s a sample after 2 to 3 minutes of start and warm-up. Each sample is on disk as soon as it is
+About 2 minutes a sample after 2 to 3 minutes of start and warm-up. Each sample is on disk as soon as it is
 made, and an interrupted measurement goes on where it stopped. Nothing else should run meanwhile; what
 others do on the same chip is seen in the machine's speed, which is measured too and corrected for.
 """

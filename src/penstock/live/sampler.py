@@ -23,8 +23,8 @@ SETTLE_S = 90.0
 SAMPLE_S = 20.0
 LOOK_S = 0.5  # four looks a second would cost the driver 1 % of a core
 ALIVE_S = 5.0
-# A long batch shows the capacity; one of a fifth of its rows the fixed time. The long one is near the trigger that most
-# people ask for, 10 s: what is measured is then hardly extrapolated. A third size in between takes 20 s more and adds
+# A long batch shows the capacity; one of a fifth of its rows the fixed time. The long one is near our default
+# trigger, 10 s: what is measured is then hardly extrapolated. A third size in between takes 20 s more and adds
 # little.
 LONG_S = 8.0
 QUICK_LONG_S = 3.0

@@ -1,8 +1,8 @@
 """How fast this machine is right now: what a core does in a second depends on what others do on the same chip.
 
-On shared machines the same instructions took from 17 to 30 ms of CPU time within one minute, with nothing else running:
-a neighbour on the core's other hardware thread. A quota is in CPU time, so samples followed it: two of one point, a
-minute apart, were 29 % apart and, corrected, 6 %.
+On a shared machine the same instructions took from 17 to 30 ms of CPU time within one minute, with nothing else running
+(most likely a neighbour on the core's other hardware thread). A quota is in CPU time, so samples follow it: two of one
+point, a minute apart, were 29 % apart, and the machine was 22 % slower in the second.
 """
 
 from __future__ import annotations
