@@ -60,6 +60,9 @@ def test_a_place_that_cannot_be_written_and_another_jobs_journal_are_one_line(
 ) -> None:
     with pytest.raises(BadInput, match=r"the journal nofs://host/j\.jsonl cannot be written: .*nofs"):
         recorder_at(spark, "nofs://host/j.jsonl", header(), 0.0)
+    (tmp_path / "taken").write_text("a file, and no folder")
+    with pytest.raises(BadInput, match=r"taken/j\.jsonl cannot be written"):
+        recorder_at(spark, f"file:{tmp_path}/taken/j.jsonl", header(), 0.0)
     address = f"file:{tmp_path}/journal.jsonl"
     with recorder_at(spark, address, header("clicks"), 0.0):
         pass

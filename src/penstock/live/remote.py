@@ -44,7 +44,7 @@ class RemoteRecorder(Recorder):
         try:
             self._store.fetch(path)
             super().__init__(path, header, memory_s, ROTATE_BYTES)
-            self._store.send(path)
+            self._send_first()
         except Py4JError as error:
             self._scratch.cleanup()
             raise BadInput(f"the journal {address} cannot be written: {_line(error)}") from None
@@ -60,6 +60,14 @@ class RemoteRecorder(Recorder):
         self._stopped.set()
         self._thread.join()
         self._scratch.cleanup()
+
+    def _send_first(self) -> None:
+        """A place that cannot be written is said before the job relies on it."""
+        try:
+            self._store.send(self._path)
+        except BaseException:
+            super().__exit__(None, None, None)
+            raise
 
     def _send_often(self) -> None:
         said = ""
