@@ -29,7 +29,7 @@ from penstock.sim.calibrated import write_scenario
 from penstock.sim.toml import read_scenario
 
 FOLDER = Path("docs/live")
-PEAK = 160.0  # images a second: about what three workers of a quarter of a core do
+PEAK = 100.0  # images a second: what three to four workers of a quarter of a core do, a batch every 5 s
 HELD_S = 60.0
 LEVELS = (0.25, 0.5, 0.75, 1.0, 0.75, 0.5, 0.25, 0.05, 0.05)
 WARM_S = 60.0  # cluster, session and first batches; the load waits for them

@@ -14,8 +14,8 @@ from typing import Self
 
 import numpy as np
 
-EVERY_S = 0.2
-LOOPS = 15_000  # 0.6 ms undisturbed: 0.3 % of a core
+EVERY_S = 0.4
+LOOPS = 15_000  # 0.6 ms undisturbed: 0.15 % of a core
 UNDISTURBED = 10  # percentile: neighbours rest often enough for that
 
 
