@@ -143,8 +143,8 @@ def agreement() -> list[str]:
     return [
         f"Word count with 2 workers, measured twice in runs of their own: {one:,.0f} and {two:,.0f} rows/s,"
         f" {abs(one / two - 1):.1%} apart (asked: 10 %).",
-        f"The table's {table:,.0f} is {abs(2 * table / (one + two) - 1):.1%} from their mean, most likely because it came"
-        " after 5, 4 and 3 workers, on executors and a driver that had compiled for ten minutes more.",
+        f"The table's {table:,.0f} is {abs(2 * table / (one + two) - 1):.1%} from their mean, most likely because it"
+        " came after 5, 4 and 3 workers, on executors and a driver that had compiled for ten minutes more.",
     ]
 
 

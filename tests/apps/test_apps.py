@@ -35,6 +35,13 @@ def result(spark: SparkSession, app: App, lines: list[str], folder: Path) -> lis
     return found
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("app", {app.generate: app for app in APPS.values()}.values(), ids=lambda app: app.name)
+def test_rows_are_as_long_as_it_says(spark: SparkSession, app: App) -> None:
+    ((mean,),) = app.generate(spark, 20_000, 0).select(F.avg(F.octet_length("value"))).collect()
+    assert app.bytes_per_row == pytest.approx(mean, abs=0.8)
+
+
 LOG = ["a.example\tv1\t200\t10", "a.example\tv2\t404\t20", "a.example\tv1\t200\t30", "b.example\tv3\t200\t40"]
 
 

@@ -90,6 +90,37 @@ def test_advice_beyond_what_was_measured_and_beyond_the_partitions_warns(
     shown = capsys.readouterr().out
     assert "beyond what was measured (1 to 5)" in shown
     assert "slots for 4 partitions" in shown
+    assert "how sure" not in shown
+
+
+def test_one_sample_a_count_tells_no_confidence_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_samples([row(workers, 0, TRUTH.rate(workers)) for workers in (1, 2, 3)], tmp_path / "samples.parquet")
+    command("fit", tmp_path / "samples.parquet", "-o", tmp_path / "model.json")
+    assert command("advise", tmp_path / "model.json", "--rate", "100000/s") == 0
+    assert "nobody knows how sure this is" in capsys.readouterr().out
+
+
+def test_a_rate_that_only_the_point_estimate_would_sustain_is_refused_with_the_lower_bound(
+    samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command("fit", samples, "-o", tmp_path / "model.json")
+    model = read_model(tmp_path / "model.json")
+    low, _ = model.interval(3, 10.0, 0.95)
+    rate = (low + model.sustainable(3, 10.0)) / 2
+    assert command("advise", tmp_path / "model.json", "--rate", f"{rate:.0f}/s", "--max", "3") == 2
+    assert f"3 workers do at least {low:,.0f} rows/s" in capsys.readouterr().err
+
+
+def test_a_model_in_other_units_is_refused(samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.json"
+    command("fit", samples, "-o", path)
+    content = json.loads(path.read_text())
+    assert content["units"] == {"rate": "rows/s", "time": "s"}
+    path.write_text(json.dumps(content | {"units": {"rate": "MB/s", "time": "s"}}))
+    assert command("advise", path, "--rate", "1000/s") == 2
+    assert "a model is in rows/s and s" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,12 @@ def test_a_plant_unseen_for_long_is_pinned_to_the_safe_count() -> None:
     assert (faults.unseen, faults.refused) == (0, 0)
 
 
+def test_a_pause_holds_for_a_plant_that_is_not_seen_too() -> None:
+    plant, faults = Breaks(unseen=range(2, 7)), Faults(failures_max=3, safe_workers=5, is_paused=lambda: True)
+    steps = run(plant, 7, faults)
+    assert len(steps[1].seen.target.workers) == len(steps[0].target.workers) == 2
+
+
 def test_the_counts_can_be_read_while_nothing_is_seen() -> None:
     plant, faults = Breaks(unseen=range(1, 4)), Faults()
     counted: list[int] = []

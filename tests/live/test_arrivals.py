@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from penstock.live.arrivals import FolderOfFiles, Told
 from penstock.live.progress import SourceReport
 
@@ -22,23 +24,37 @@ def logged(log: Path, name: str, files: dict[str, int]) -> None:
     (log / name).write_text("\n".join(["v1", *lines]))
 
 
-def test_files_that_no_batch_has_answered_wait_with_as_many_rows_as_the_others_had(tmp_path: Path) -> None:
+def test_files_that_no_batch_has_answered_wait_with_as_many_rows_for_their_bytes_as_the_others_had(
+    tmp_path: Path,
+) -> None:
     folder, log = tmp_path / "in", tmp_path / "log"
     folder.mkdir()
-    for name in ("a.txt", "b c.txt", "d.txt", "e.txt", ".hidden"):
-        (folder / name).write_text("x")
+    for name, size in {"a.txt": 1000, "b c.txt": 2000, "d.txt": 100, "e.txt": 200, ".hidden": 5000}.items():
+        (folder / name).write_text("x" * size)
     (folder / "subfolder").mkdir()
     told = FolderOfFiles(folder, log)
     logged(log, "0", {"a.txt": 0, "b%20c.txt": 0})
     told.note(ended(0, 300.0))
-    # Two files had 300 rows; two more wait.
-    assert told.after(ended(0, 300.0)) == 300
+    # 3,000 bytes had 300 rows; 300 bytes more wait.
+    assert told.after(ended(0, 300.0)) == 30
     # A batch that has begun is logged, and its file waits until it is answered.
     logged(log, "1", {"d.txt": 1})
-    assert told.after(ended(0, 300.0)) == 300
-    told.note(ended(1, 60.0))
-    # Three files had 360 rows; one waits.
-    assert told.after(ended(1, 60.0)) == 120
+    assert told.after(ended(0, 300.0)) == 30
+    (folder / "d.txt").unlink()  # archived as soon as it was read: its size was seen before
+    told.note(ended(1, 10.0))
+    assert told.after(ended(1, 10.0)) == pytest.approx(20)
+
+
+def test_what_a_row_takes_is_followed_when_it_changes(tmp_path: Path) -> None:
+    folder, log = tmp_path / "in", tmp_path / "log"
+    folder.mkdir()
+    told = FolderOfFiles(folder, log)
+    for batch in range(40):
+        (folder / f"{batch}.txt").write_text("x" * 1000)
+        logged(log, str(batch), {f"{batch}.txt": batch})
+        told.note(ended(batch, 100.0 if batch < 10 else 10.0))
+    (folder / "last.txt").write_text("x" * 1000)
+    assert told.after(ended(39, 10.0)) == pytest.approx(10, rel=0.5)
 
 
 def test_after_a_restart_all_that_was_read_before_is_known_from_the_compacted_log(tmp_path: Path) -> None:

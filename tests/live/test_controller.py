@@ -92,6 +92,23 @@ def test_a_plant_that_is_not_seen_for_a_while_is_said_once_and_control_goes_on(
     assert any("not seen 3 times: Spark does not answer" in step.decision.reason for step in seen)
 
 
+def test_a_job_whose_first_batch_does_not_end_is_said_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("penstock"), "propagate", True)
+
+    class Silent(Recorded):
+        awaited = ("counts", "joins")
+
+        def observe(self) -> Observation | None:  # type: ignore[override]
+            seen = super().observe()
+            return None if self.looks < 15 else seen
+
+    with caplog.at_level(logging.INFO, "penstock"):
+        run(Silent(), least=3)
+    assert sum("no batch of counts, joins has ended yet" in line for line in caplog.messages) == 1
+
+
 class FullDisk:
     """A recorder on a disk without room."""
 

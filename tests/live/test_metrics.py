@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import urllib.error
 import urllib.request
+from dataclasses import replace
 
 import pytest
 
@@ -31,7 +32,7 @@ def test_gauges_show_the_last_step_and_counters_all_of_them() -> None:
     assert lines[f"penstock_target_data_rate{label}"] == "30"
     # In the first minute one worker did 1,200 of 1,800 events; two then serve 600 a minute more than comes.
     assert lines[f"penstock_lag_records{label}"] == "0"
-    assert lines[r'penstock_scalings_total{job="a \"job\"",direction="up"}'] == "1"
+    assert lines[r'penstock_scalings_total{job="a \"job\"",direction="up",reason="decided"}'] == "1"
     assert lines[f"penstock_balanced_total{label}"] == "2"
 
 
@@ -46,7 +47,19 @@ def test_a_lag_that_nobody_knows_is_not_shown_as_0() -> None:
 def test_a_dry_run_scales_nothing() -> None:
     metrics = Metrics("job")
     metrics.note(steps(workers=2)[0], is_dry=True)
-    assert 'direction="up"} 0' in metrics.text()
+    assert 'direction="up",reason="decided"} 0' in metrics.text()
+
+
+def test_thresholds_of_the_load_are_shown_as_rates() -> None:
+    step = steps(workers=2)[2]
+    signals = {"load": 0.75, "upper": 0.8, "lower": 0.45}
+    metrics = Metrics("job")
+    metrics.note(replace(step, decision=replace(step.decision, signals=signals)))
+    lines = dict(line.rsplit(" ", 1) for line in metrics.text().splitlines() if not line.startswith("#"))
+    # 30/s make a load of 75 %: 80 % are at 32/s, 45 % at 18/s; two workers of 20/s stay two.
+    assert lines['penstock_scale_up_rate_threshold{job="job"}'] == "32"
+    assert lines['penstock_scale_down_rate_threshold{job="job"}'] == "18"
+    assert lines['penstock_expected_processing_rate{job="job"}'] == "40"
 
 
 def test_metrics_are_served_on_loopback_and_nothing_else_is() -> None:

@@ -54,6 +54,7 @@ def test_arrivals_that_were_overestimated_are_taken_back() -> None:
     assert queue.backlog == 50
     queue.advance(20.0, [], lambda _: 20.0)
     assert (queue.arrived, queue.processed, queue.backlog) == (120, 100, 20)
+    assert queue.input_rate == 0
     queue.advance(30.0, [], lambda _: 0.0)
     assert (queue.backlog, queue.latency_s(30.0)) == (0, 0)
 

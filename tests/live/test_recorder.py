@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,25 @@ def test_a_line_that_a_crash_cut_short_costs_itself_alone(tmp_path: Path) -> Non
     with Recorder(path, header()) as recorder:
         recorder.write(made[4])
     assert list(Journal.open(path)) == [*made[:3], made[4]]
+
+
+def test_a_damaged_line_in_the_middle_is_said_and_the_controller_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("penstock"), "propagate", True)
+    path, made = tmp_path / "journal.jsonl", steps()[:5]
+    with Recorder(path, header()) as recorder:
+        for step in made[:4]:
+            recorder.write(step)
+    lines = path.read_text().splitlines()
+    lines[3] = lines[3][:30] + "#" + lines[3][31:]
+    path.write_text("\n".join(lines) + "\n")
+    with Recorder(path, header()) as recorder:
+        # The header, two good steps, a damaged one and one that leans on it: the last whole one is the second.
+        assert [step.seen.time_s for step in recorder.past] == [made[1].seen.time_s]
+        recorder.write(made[4])
+    assert [line for line in caplog.messages if "damaged" in line] == [f"{path}: damaged, 2 lines of it are left out"]
+    assert list(Journal.open(path))[-1] == made[4]
 
 
 def test_a_journal_that_grows_is_rotated_and_the_past_is_found_across_files(tmp_path: Path) -> None:

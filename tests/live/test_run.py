@@ -175,6 +175,9 @@ def test_one_line_in_a_job_of_ones_own_scales_it_and_never_stops_it(incoming: Pa
         (["--files", ".", "--model", "none.json"], "no such model file"),
         (["--files", ".", "--master", "spark://127.0.0.1:1"], "does not answer"),
         (["--files", ".", "--safe", "-1"], "must not be negative"),
+        (["--files", ".", "--partitions", "0"], "0 is no count: give 1 or more"),
+        (["--files", ".", "--cores", "none"], "none is no number of cores"),
+        (["--files", ".", "--source", "kafka"], "--source kafka takes --broker HOST:PORT and --topic NAME"),
     ],
 )
 def test_what_cannot_be_run_is_one_line(words: list[str], message: str, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.apps.inputs import BYTES_PER_ROW
 from penstock.core.errors import BadInput, unknown
 
 Transform = Callable[[DataFrame], DataFrame]
@@ -27,6 +28,11 @@ class App:
     """Rows to feed it with: `generate(spark, rows, seed)` has one column `value`."""
     output_mode: str = "update"
     paper: str = ""
+
+    @property
+    def bytes_per_row(self) -> int | None:
+        """Of its generated input; None for a user's own."""
+        return BYTES_PER_ROW.get(self.generate)
 
 
 def find_app(name: str, known: dict[str, App]) -> App:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from itertools import product
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -86,3 +87,7 @@ def _drawn(seed: int, which: int, below: int) -> Column:
 def _zipf(seed: int) -> Column:
     """A rank with probability about 1/rank: WORDS to the power of a number drawn evenly from 0 to 1."""
     return F.floor(F.pow(F.lit(float(WORDS)), F.rand(seed)))
+
+
+BYTES_PER_ROW: dict[Callable[..., DataFrame], int] = {text_lines: 46, web_log: 31, labelled_rows: 202, image_rows: 28}
+"""The mean, without the end of the line; numbers grow by a digit now and then. The meter counts what it reads."""

@@ -25,13 +25,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     from penstock.apps.catalogue import APPS
 
-    rows = [(app.name, app.about, app.output_mode, app.paper) for app in APPS.values()]
-    headings = ("app", "what it does", "output", "source")
+    rows = [(app.name, app.about, app.bytes_per_row, app.output_mode, app.paper) for app in APPS.values()]
+    headings = ("app", "what it does", "bytes a row", "output", "source")
     if options.output == "json":
         print(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1))
         return 0
     table = Table(*headings, box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(str, row))
     page().print(table)
     return 0

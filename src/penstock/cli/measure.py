@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from penstock.cli.places import add_places, kafka_of
+from penstock.cli.places import add_places, cores, count, kafka_of
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
@@ -46,11 +46,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("measure", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("app", metavar="APP", help="one of `penstock apps`, or module:function")
     parser.add_argument("--workers", default="1,2,3", metavar="COUNTS", help="worker counts (1,2,3)")
-    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="samples of each count (3)")
-    parser.add_argument("--cores", type=float, metavar="N", help="of each worker (0.25; 1 with --master)")
+    parser.add_argument("--repeat", type=count, default=3, metavar="N", help="samples of each count (3)")
+    parser.add_argument("--cores", type=cores, metavar="N", help="of each worker (0.25; 1 with --master)")
     width = parser.add_mutually_exclusive_group()
-    width.add_argument("--partitions", type=int, metavar="N", help="fixed, as in a job whose state is frozen")
-    width.add_argument("--partitions-per-worker", type=int, default=2, metavar="D", help="grow with the workers (2)")
+    width.add_argument("--partitions", type=count, metavar="N", help="fixed, as in a job whose state is frozen")
+    width.add_argument("--partitions-per-worker", type=count, default=2, metavar="D", help="grow with the workers (2)")
     parser.add_argument("--trigger", default="10s", metavar="T", help="that the printed MST is for (10s)")
     parser.add_argument("--quick", action="store_true", help="two batch lengths, five batches each, one repetition")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the input (0)")

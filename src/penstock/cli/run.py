@@ -7,10 +7,11 @@ import logging
 import signal
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli.places import add_places, kafka_of
+from penstock.cli.places import add_places, cores, count, kafka_of
 from penstock.core.errors import BadInput
 from penstock.core.objective import Limits
 from penstock.core.units import duration_s
@@ -44,7 +45,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("app", metavar="APP", help="one of `penstock apps`, or module:function")
     parser.add_argument("--policy", default="filtered", metavar="NAME", help="see `penstock policies` (filtered)")
     parser.add_argument("--min", type=int, required=True, metavar="N", help="fewest executors")
-    parser.add_argument("--max", type=int, required=True, metavar="N", help="most executors")
+    most = "most executors; a standalone cluster starts with all of them"
+    parser.add_argument("--max", type=int, required=True, metavar="N", help=most)
     parser.add_argument("--dry-run", action="store_true", help="decide and journal, but change nothing")
     _add_job(parser)
     _add_control(parser)
@@ -57,9 +59,9 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
     job.add_argument("--files", type=Path, metavar="DIR", help="read the files that come into this folder")
     job.add_argument("--trigger", default="10s", metavar="T", help="a batch every so often (10s)")
     job.add_argument("--checkpoint", type=Path, metavar="DIR", help="kept across restarts (a folder that is removed)")
-    job.add_argument("--partitions", type=int, default=10, metavar="N", help="of the state (10)")
-    job.add_argument("--rows-max", type=int, metavar="N", help="rows, or files, that a batch may read")
-    job.add_argument("--cores", type=float, metavar="N", help="of each executor (0.25; 1 with --master)")
+    job.add_argument("--partitions", type=count, default=10, metavar="N", help="of the state (10)")
+    job.add_argument("--rows-max", type=count, metavar="N", help="rows, or files, that a batch may read")
+    job.add_argument("--cores", type=cores, metavar="N", help="of each executor (0.25; 1 with --master)")
     job.add_argument("--for", dest="seconds", metavar="TIME", help="end after so long: 10m")
 
 
@@ -93,13 +95,22 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
     from penstock.live.driver import RunPlan
 
     kafka = kafka_of(options)
+    if options.source == "kafka" and (options.files or kafka is None or not kafka.topic):
+        raise BadInput("--source kafka takes --broker HOST:PORT and --topic NAME, and no --files")
     if kafka is None and options.files is None:
         raise BadInput("nothing to read: give --files DIR, or --source kafka --broker HOST:PORT --topic NAME")
     if kafka is not None:
         kafka.partitions()  # a topic that does not exist is said now, not by a query in two minutes
     elif not options.files.is_dir():
         raise BadInput(f"--files {options.files}: no such folder")
-    app, wanted = find_app(options.app, APPS), _wanted(options)
+    app = find_app(options.app, APPS)
+    wanted = replace(
+        _wanted(options),
+        app=app.name,
+        source=options.source,
+        cores=options.cores or (1.0 if options.master else 0.25),
+        partitions=options.partitions,
+    )
     wanted.policy_for(wanted.job(app.name))
     return RunPlan(
         app=app,
@@ -107,7 +118,7 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
         folder=options.files or scratch,
         checkpoint=(options.checkpoint or scratch / "checkpoint").absolute(),
         trigger_s=duration_s(options.trigger, "--trigger"),
-        cores=options.cores or (1.0 if options.master else 0.25),
+        cores=wanted.cores or 1.0,
         partitions=options.partitions,
         master=options.master,
         kafka=kafka,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -67,6 +67,10 @@ class Faults:
     failures_max: int = 0
     """So many times in a row unseen, and `safe_workers` (within the limits) are asked for; 0: never."""
     safe_workers: int | None = None
+    is_paused: Callable[[], bool] = lambda: False
+    """A person's pause holds for a plant that is not seen, too."""
+    awaited: int = 0
+    """Times in a row that there was nothing whole to see, as before a first batch has ended."""
     unseen: int = 0
     """Times in a row that it could not be seen, and below, that it refused a target."""
     refused: int = 0
@@ -83,6 +87,7 @@ class Faults:
             self.unseen, self.why = self.unseen + 1, _line(error)
             self._pin(plant)
             return None
+        self.awaited = self.awaited + 1 if seen is None else 0
         if seen is not None:
             if self.unseen:
                 self._notes.append(f"not seen {self.unseen} times: {self.why}")
@@ -116,7 +121,7 @@ class Faults:
 
     def _pin(self, plant: Plant) -> None:
         blind = self.failures_max and self.unseen >= self.failures_max
-        if not blind or self.safe_workers is None or self._asked is None or self._asked.instances:
+        if not blind or self.safe_workers is None or self._asked is None or self._asked.instances or self.is_paused():
             return
         # Asked for at every blind tick: targets are idempotent, and this one may have been refused.
         with suppress(PlantError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.core.errors import PlantError
 from penstock.live.progress import SourceReport
 
+FORGETS = 0.9  # what a batch says of bytes a row counts less with each one after it
 _FOLDER = re.compile(r"FileStreamSource\[file:/*(/[^\]]*)\]")
 _TOPICS = re.compile(r"KafkaV2\[Subscribe\[([^\]]*)\]\]")
 
@@ -75,9 +77,11 @@ class KafkaOffsets:
 
 
 class FolderOfFiles:
-    """Files that no batch has answered, each with as many rows as those before had.
+    """Files that no batch has answered, with as many rows for their bytes as those before had.
 
-    Spark logs a batch's files when it begins; a report's offset is the number of its entry in that log.
+    By files alone it would be wrong wherever their lengths change: when the rate fell to a twentieth, the waiting files
+    of a job without any backlog looked like 100 s of it. Spark logs a batch's files when it begins; a report's offset
+    is the number of its entry in that log.
     """
 
     def __init__(self, folder: Path, log: Path) -> None:
@@ -85,26 +89,36 @@ class FolderOfFiles:
         self._looked: set[str] = set()
         self._files: dict[int, set[str]] = {}
         self._answered: set[str] = set()
+        self._sizes: dict[str, int] = {}
         self._counted = -1
-        self._rows = self._files_counted = 0.0
+        self._rows = self._bytes = 0.0
 
     def note(self, ended: SourceReport) -> None:
         if ended.entry is None:
             return
         self._look()
         first = self._counted + 1 if self._counted >= 0 else ended.entry
-        self._rows += ended.rows
-        self._files_counted += sum(len(self._files.get(entry, ())) for entry in range(first, ended.entry + 1))
+        names = [name for entry in range(first, ended.entry + 1) for name in self._files.get(entry, ())]
+        read = sum(map(self._size, names))
+        if read:
+            self._rows, self._bytes = FORGETS * self._rows + ended.rows, FORGETS * self._bytes + read
         for entry in [entry for entry in self._files if entry <= ended.entry]:
             self._answered |= self._files.pop(entry)
         self._counted = max(self._counted, ended.entry)
 
     def after(self, last: SourceReport) -> float:  # noqa: ARG002
-        if not self._files_counted:
-            return 0.0
-        there = {path.name for path in self._folder.iterdir() if path.name[0] not in "._" and path.is_file()}
+        there = {entry.name for entry in os.scandir(self._folder) if entry.name[0] not in "._" and entry.is_file()}
         self._answered &= there  # files may be archived once they were read
-        return len(there - self._answered) * self._rows / self._files_counted
+        waiting = there - self._answered
+        self._sizes = {name: self._size(name) for name in waiting}
+        return sum(self._sizes.values()) * self._rows / self._bytes if self._bytes else 0.0
+
+    def _size(self, name: str) -> int:
+        """As it was when it was seen first; 0 for a file that went before."""
+        try:
+            return self._sizes.get(name) or (self._folder / name).stat().st_size
+        except OSError:
+            return 0
 
     def _look(self) -> None:
         """What is new in the log; every tenth entry repeats all that were before it."""

@@ -20,11 +20,12 @@ from penstock.core.units import duration_s
 from penstock.live.arrivals import Places
 from penstock.live.controller import Controller, Parts, reminded
 from penstock.live.doctor import examine
+from penstock.live.executors import SlotTime, memory_mb
 from penstock.live.learned import Learned
 from penstock.live.metrics import Metrics, serve_metrics
-from penstock.live.plant import BusySeconds, SparkPlant, Ways, slot_share
+from penstock.live.plant import BusySeconds, SparkPlant, Ways
 from penstock.live.remote import recorder_at
-from penstock.models.capacity import read_model
+from penstock.models.capacity import Capacity, read_model
 from penstock.policies.naming import Named
 
 log = logging.getLogger("penstock")
@@ -47,25 +48,37 @@ class Wanted:
     pause_file: str = ""
     safe_workers: int | None = None
     dry_run: bool = False
-    cores: float = 1.0
+    cores: float | None = None
+    """Of an executor, and below, what it runs and where rows come from; None where nobody knows."""
+    app: str | None = None
+    source: str | None = None
+    partitions: int | None = None
     price: str = "0.10/h"
     places: Places = field(default_factory=Places)
 
-    def job(self, name: str) -> Job:
-        """What the policy is told."""
-        model: CapacityModel = read_model(Path(self.model)) if self.model else Learned()
+    def job(self, name: str, memory_mb: float = 1024.0) -> Job:
+        """What the policy is told; `memory_mb` is the heap of an executor."""
+        model: CapacityModel = self._fitting(read_model(Path(self.model))) if self.model else Learned()
         return Job(
             name=name,
             dataflow=Dataflow((Operator(name, 0.0),)),
             capacity=model,
             limits=self.limits,
             tick_s=duration_s(self.tick, "tick"),
-            kinds=(WorkerKind(cores=self.cores),),
+            kinds=(WorkerKind(cores=self.cores or 1.0, memory_mb=memory_mb),),
             objective=Objective.parse(self.objective),
             price=Price.parse(self.price, "second"),
             trigger_s=duration_s(self.trigger, "trigger") if self.trigger else None,
             workers_at_start=self.limits.workers_min or 1,
         )
+
+    def _fitting(self, model: Capacity) -> Capacity:
+        """A model of another app, source or kind of worker answers nothing."""
+        for what in ("app", "source", "cores", "partitions"):
+            measured, wanted = getattr(model.about, what), getattr(self, what)
+            if None not in (measured, wanted) and measured != wanted:
+                raise BadInput(f"the model {self.model} is of {what} {measured}, the job's is {wanted}: measure that")
+        return model
 
     def policy_for(self, job: Job) -> Policy:
         """The policy with its safety rules."""
@@ -96,7 +109,7 @@ def attached(
     spark: SparkSession,
     queries: tuple[StreamingQuery, ...],
     wanted: Wanted,
-    busy: BusySeconds = slot_share,
+    busy: BusySeconds | None = None,
     told: Any = lambda _: None,
 ) -> Controller:
     """The same for callers that want errors."""
@@ -108,14 +121,14 @@ def attached(
         log.warning("%s: %s", finding.what, finding.says)
     _need_alone(spark)
     need_room(spark, wanted.limits)
-    controller = Controller(_parts(spark, queries, wanted, busy), told)
+    controller = Controller(_parts(spark, queries, wanted, busy or SlotTime()), told)
     _ATTACHED[spark.sparkContext.applicationId] = controller
     controller.start()
     return controller
 
 
 def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wanted, busy: BusySeconds) -> Parts:
-    job = wanted.job(queries[0].name or spark.sparkContext.appName or "job")
+    job = wanted.job(queries[0].name or spark.sparkContext.appName or "job", memory_mb(spark))
     policy = wanted.policy_for(job)
     plant = SparkPlant(spark, job, Ways(wanted.places, busy, wanted.dry_run))
     check_knobs(plant, policy)
@@ -130,7 +143,7 @@ def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wan
             tick_s=job.tick_s,
             origin_s=plant.origin_s,
             parameters=dict(Named.parse(wanted.policy).parameters),
-            facts={"trigger_s": job.trigger_s, "cores": wanted.cores, "model": str(wanted.model or "learnt")},
+            facts={"trigger_s": job.trigger_s, "cores": job.kinds[0].cores, "model": str(wanted.model or "learnt")},
         )
         recorder = recorder_at(spark, wanted.journal, header, policy.memory_s)
         if recorder.past:
@@ -142,9 +155,19 @@ def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wan
         plant.watch(query)
     metrics = Metrics(job.name)
     server = serve_metrics(metrics, wanted.metrics_port) if wanted.metrics_port is not None else None
-    safe_workers = None if wanted.safe_workers is None else job.limits.clamp(wanted.safe_workers)
-    faults = Faults(Named.parse(wanted.policy).parameters.get("failures_max", FAILURES_MAX), safe_workers)
-    return Parts(plant, policy, job, faults, recorder, metrics, server, wanted.dry_run)
+    return Parts(plant, policy, job, _faults(wanted, job), recorder, metrics, server, wanted.dry_run)
+
+
+def _faults(wanted: Wanted, job: Job) -> Faults:
+    """The same safe count and the same pause for a plant that is not seen as for a policy that fails."""
+    given = Named.parse(wanted.policy).parameters
+    safe = wanted.safe_workers if wanted.safe_workers is not None else given.get("safe_workers")
+    pause = Path(wanted.pause_file or given.get("pause_file", ""))
+    return Faults(
+        failures_max=given.get("failures_max", FAILURES_MAX),
+        safe_workers=None if safe is None else job.limits.clamp(safe),
+        is_paused=lambda: pause.is_file(),
+    )
 
 
 def _need_alone(spark: SparkSession) -> None:

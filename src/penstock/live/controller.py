@@ -20,6 +20,7 @@ from penstock.live.recorder import Recorder
 
 log = logging.getLogger("penstock")
 TEND_S = 0.2
+AWAITED = 8  # ticks without a report, two minutes by default: a first batch on a cold cluster takes one
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +163,12 @@ class Controller:
             log.info("ended ticks=%d %s cpu=%.2f%% of a core", cost.ticks, figures, 100 * cost.cpu_s / seconds)
 
     def _note_unseen(self) -> None:
-        if self._parts.faults.unseen == 1:
-            self._note_failure(PlantError(self._parts.faults.why))
+        faults = self._parts.faults
+        if faults.unseen == 1:
+            self._note_failure(PlantError(faults.why))
+        if faults.awaited == AWAITED:
+            names = ", ".join(self._parts.plant.awaited)
+            self._note_failure(PlantError(f"no batch of {names} has ended yet: there is nothing to decide on"))
 
     def _note_plant(self) -> None:
         """What the plant cannot see, and executors that went by themselves: for the journal, and so for the log."""

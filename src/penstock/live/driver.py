@@ -20,9 +20,10 @@ from penstock.live.arrivals import Places
 from penstock.live.attach import Wanted, attached
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.controller import Controller
+from penstock.live.executors import SlotTime
 from penstock.live.jars import kafka_jars
 from penstock.live.kafka import KafkaSource
-from penstock.live.plant import BusySeconds, slot_share
+from penstock.live.plant import BusySeconds
 from penstock.live.sampler import called
 from penstock.pipeline.session import session
 
@@ -85,7 +86,7 @@ def _place(plan: RunPlan) -> Iterator[tuple[SparkSession, BusySeconds]]:
 
 def _gauge(cluster: Cluster | None, spark: SparkSession) -> BusySeconds:
     if cluster is None or not cluster.is_limited:
-        return slot_share
+        return SlotTime()
     application = spark.sparkContext.applicationId
 
     def busy(_: object) -> dict[str, float]:

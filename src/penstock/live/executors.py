@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ class Executor:
     memory_mb: float
     """The most of its heap that it ever used."""
     slots: int
+    active: int
+    """Tasks that run on it now."""
     since_s: float
     """Unix time of its registration."""
 
@@ -38,12 +40,42 @@ def _executor(summary: Any) -> Executor:
     peak = summary.peakMemoryMetrics()
     heap = peak.get().getMetricValue("JVMHeapMemory") / 1e6 if peak.isDefined() else 0.0
     since_s = summary.addTime().getTime() / 1e3
-    return Executor(summary.totalDuration() / 1e3, heap, summary.totalCores(), since_s)
+    return Executor(summary.totalDuration() / 1e3, heap, summary.totalCores(), summary.activeTasks(), since_s)
 
 
 def task_seconds(spark: SparkSession) -> dict[str, float]:
     """How long tasks ran on each executor so far."""
     return {name: each.task_s for name, each in executors(spark).items()}
+
+
+def memory_mb(spark: SparkSession) -> float:
+    """The heap of one executor, as it was asked for."""
+    return float(_context(spark).executorMemory())
+
+
+class SlotTime:
+    """How busy executors were where nobody measures their CPU: seconds in which their slots had a task.
+
+    Spark adds a task's time when it ends. A batch that is longer than a tick would look idle, and then like two: a task
+    that runs while none ends counts as it goes, and not again when it has ended.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._read: dict[str, tuple[float, float, float, float]] = {}
+
+    def __call__(self, there: Mapping[str, Executor]) -> dict[str, float]:
+        now_s, read = self._clock(), {}
+        for name, each in there.items():
+            slots = max(1, each.slots)
+            told_s = each.task_s / slots
+            busy_s, told_before_s, changed_s, at_s = self._read.get(name, (told_s, told_s, now_s, now_s))
+            changed_s = changed_s if told_s == told_before_s else now_s
+            running_s = min(1.0, each.active / slots) * (now_s - changed_s)
+            busy_s = max(busy_s, min(told_s + running_s, busy_s + now_s - at_s))
+            read[name] = (busy_s, told_s, changed_s, now_s)
+        self._read = read
+        return {name: busy_s for name, (busy_s, *_) in read.items()}
 
 
 def request(spark: SparkSession, total: int) -> None:

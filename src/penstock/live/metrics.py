@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from typing import Any
 
 from penstock.core.errors import BadInput
 from penstock.core.loop import Step
 
 PREFIX = "penstock"
+CATCH_UP_S = 1800.0  # what waits is to be gone within half an hour, as with Flink's autoscaler
 
 
 class Metrics:
@@ -19,7 +21,7 @@ class Metrics:
     def __init__(self, job: str) -> None:
         self._job = job
         self._step: Step | None = None
-        self._scalings: Counter[str] = Counter()
+        self._scalings: Counter[tuple[str, str]] = Counter()
         self._balanced = self._errors = 0
         self._asked_s: float | None = None
         self._start_s: float | None = None
@@ -32,7 +34,8 @@ class Metrics:
         if wanted == asked or is_dry:
             self._balanced += 1
         else:
-            self._scalings["up" if wanted > asked else "down"] += 1
+            is_cut = wanted != len(step.decision.target.workers)
+            self._scalings["up" if wanted > asked else "down", "limited" if is_cut else "decided"] += 1
             self._asked_s = step.seen.time_s if wanted > asked else None
         if self._asked_s is not None and len(step.seen.running.workers) >= wanted:
             self._start_s, self._asked_s = step.seen.time_s - self._asked_s, None
@@ -47,28 +50,32 @@ class Metrics:
         for name, kind, value in self._values():
             lines += [f"# TYPE {PREFIX}_{name} {kind}", f'{PREFIX}_{name}{{job="{_escaped(self._job)}"}} {value:.10g}']
         lines.append(f"# TYPE {PREFIX}_scalings_total counter")
-        for direction in ("up", "down"):
-            labels = f'job="{_escaped(self._job)}",direction="{direction}"'
-            lines.append(f"{PREFIX}_scalings_total{{{labels}}} {self._scalings[direction]}")
+        for direction, reason in product(("up", "down"), ("decided", "limited")):
+            labels = f'job="{_escaped(self._job)}",direction="{direction}",reason="{reason}"'
+            lines.append(f"{PREFIX}_scalings_total{{{labels}}} {self._scalings[direction, reason]}")
         return "\n".join(lines) + "\n"
 
     def _values(self) -> list[tuple[str, str, float]]:
         counted = [("balanced_total", "counter", self._balanced), ("errors_total", "counter", self._errors)]
         if self._step is None:
             return [(name, kind, float(value)) for name, kind, value in counted]
-        seen, decision = self._step.seen, self._step.decision
+        seen, signals = self._step.seen, self._step.decision.signals
+        running = len(seen.running.workers)
         shown: dict[str, float] = {
-            "executors": len(seen.running.workers),
-            "recommended_executors": len(decision.target.workers),
+            "executors": running,
+            "recommended_executors": len(self._step.decision.target.workers),
             "target_data_rate": seen.input_rate,
             "true_processing_rate": seen.capacity,
+            "expected_processing_rate": seen.capacity * len(self._step.target.workers) / max(1, running),
             "load": seen.workers.mean("cpu"),
         }
         if self.knows_lag:
             shown |= {"lag_records": seen.backlog, "lag_seconds": seen.latency_s}
-        for signal, name in (("up above", "scale_up_rate_threshold"), ("down below", "scale_down_rate_threshold")):
-            if signal in decision.signals:
-                shown[name] = decision.signals[signal]
+            shown["catch_up_data_rate"] = seen.backlog / CATCH_UP_S
+        if (load := signals.get("load", 0.0)) > 0:  # the rate at which the load would reach a threshold
+            for signal, name in (("upper", "scale_up_rate_threshold"), ("lower", "scale_down_rate_threshold")):
+                if signal in signals:
+                    shown[name] = seen.input_rate * signals[signal] / load
         if self._start_s is not None:
             shown["restart_duration_seconds"] = self._start_s
         return [(name, "gauge", value) for name, value in shown.items()] + [(n, k, float(v)) for n, k, v in counted]

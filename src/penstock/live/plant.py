@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -17,7 +18,7 @@ from penstock.core.job import Job
 from penstock.core.loop import Step
 from penstock.core.observation import Observation, WorkerTable
 from penstock.live.arrivals import Places, Waiting, find_waiting
-from penstock.live.executors import Executor, decommission, executors, kill, request
+from penstock.live.executors import Executor, SlotTime, decommission, executors, kill, request
 from penstock.live.learned import Learned
 from penstock.live.progress import Report, SourceReport
 from penstock.live.queue import QueryQueue
@@ -30,11 +31,6 @@ BusySeconds = Callable[[Mapping[str, Executor]], Mapping[str, float]]
 """For each executor, the time that it was busy with all it has: its increase over the time that passed is its load."""
 
 
-def slot_share(there: Mapping[str, Executor]) -> Mapping[str, float]:
-    """How busy executors were where nobody measures their CPU: time that their slots had a task, as of one slot."""
-    return {name: each.task_s / max(1, each.slots) for name, each in there.items()}
-
-
 @dataclass(slots=True)
 class _Watched:
     """A query, its queue and who tells what waits for it."""
@@ -42,8 +38,10 @@ class _Watched:
     query: StreamingQuery
     queue: QueryQueue
     seen: int = -1
-    """The last batch with rows that was taken in."""
-    mark: tuple[int, str] | None = None
+    """The last batch with rows that was taken in, or could not be read."""
+    wrong: str = ""
+    """Why its newest reports cannot be read; empty when they can. What is not known must not look like a backlog."""
+    mark: tuple[int | None, str | None] | None = None
     waiting: dict[int, Waiting | None] = field(default_factory=dict)
     """By the number of the source: two may have one description."""
 
@@ -53,7 +51,7 @@ class Ways:
     """How a plant is looked at and changed."""
 
     places: Places = field(default_factory=Places)
-    busy: BusySeconds = slot_share
+    busy: BusySeconds = field(default_factory=SlotTime)
     is_dry: bool = False
 
 
@@ -102,6 +100,8 @@ class SparkPlant:
             raise PlantError(
                 f"Spark does not answer: {(str(error).splitlines() or ['no reason given'])[0][:200]}"
             ) from None
+        if wrong := next((watched.wrong for watched in self._watched.values() if watched.wrong), ""):
+            raise PlantError(wrong)
         if not self._watched or any(watched.queue.last is None for watched in self._watched.values()):
             return None
         self._slots.settle(sorted(there, key=_age))
@@ -158,6 +158,11 @@ class SparkPlant:
             found += [source.name for number, source in enumerate(sources) if each.waiting.get(number, ...) is None]
         return found
 
+    @property
+    def awaited(self) -> list[str]:
+        """Queries that have not told anything yet."""
+        return [each.query.name or each.query.id for each in self._watched.values() if each.queue.last is None]
+
     def _follow(self, watched: _Watched, now_s: float) -> None:
         if not watched.query.isActive:
             self._find_again(watched)
@@ -185,15 +190,29 @@ class SparkPlant:
         beginning, where it says that there is nothing to read.
         """
         last = watched.query.lastProgress
-        if last is None or (last["batchId"], last["timestamp"]) == watched.mark:
+        if last is None or (mark := (last.get("batchId"), last.get("timestamp"))) == watched.mark:
             return []
-        watched.mark = (last["batchId"], last["timestamp"])
+        watched.mark = mark
         if watched.queue.last is None:
-            reports = [Report.of(last)]
-        else:
-            fresh = [each for each in watched.query.recentProgress if each["batchId"] > watched.seen]
-            reports = [Report.of(each) for each in fresh if each["numInputRows"]]
-        watched.seen = max([watched.seen, *(report.batch for report in reports if report.rows)])
+            return self._read(watched, [last])
+        *older, last = watched.query.recentProgress
+        told = [each for each in older if "batchId" in each] + [last]
+        return self._read(watched, [each for each in told if each.get("numInputRows") != 0])
+
+    @staticmethod
+    def _read(watched: _Watched, told: Iterable[Mapping[str, Any]]) -> list[Report]:
+        """Those that are new. One that cannot be read is left out for good; the others count."""
+        reports, watched.wrong = [], ""
+        for progress in told:
+            batch = progress.get("batchId", watched.seen)
+            if "batchId" in progress and batch <= watched.seen:
+                continue
+            try:
+                reports.append(Report.of(progress))
+            except PlantError as error:
+                watched.wrong = str(error)
+            if progress.get("numInputRows") != 0:
+                watched.seen = batch
         return reports
 
     def _learn(self, reports: list[Report]) -> None:

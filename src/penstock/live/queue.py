@@ -49,7 +49,9 @@ class QueryQueue:
             self._past.popleft()
         then_s, arrived, processed = self._past[0]
         span_s = max(1e-9, now_s - then_s)
-        self._rates = ((self._fifo.arrived - arrived) / span_s, (self._fifo.processed - processed) / span_s)
+        # Arrivals that were overestimated are taken back, which is no rate below 0.
+        come, answered = max(0.0, self._fifo.arrived - arrived), self._fifo.processed - processed
+        self._rates = (come / span_s, answered / span_s)
 
     def _read(self, report: Report) -> None:
         """What a batch read was there when it began; all of it is answered when it ends."""

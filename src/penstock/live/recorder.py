@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 from collections import deque
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from penstock.core.errors import BadInput, WorldFailed
 from penstock.core.journal import Header, Journal, JournalWriter
 from penstock.core.loop import Step
 
+log = logging.getLogger("penstock")
 ROTATE_BYTES = 64_000_000  # about a month of steps every 15 s
 KEPT = 4
 
@@ -98,6 +100,8 @@ def _before(path: Path, header: Header, memory_s: float) -> tuple[Header, Sequen
             tail.append(step)
             while len(tail) > 1 and tail[0].seen.time_s < step.seen.time_s - memory_s:
                 tail.popleft()
+        if part.damaged:
+            log.warning("%s: damaged, %d lines of it are left out", part.path, part.damaged)
     return journal.header, tuple(tail)
 
 

@@ -70,10 +70,10 @@ def _workers(model: Capacity, need: Need, trigger_s: float) -> int | None:
 
 
 def _impossible(model: Capacity, need: Need) -> str:
-    most = model.sustainable(need.workers_max, need.trigger_s)
+    low, _ = model.interval(need.workers_max, need.trigger_s, need.confidence)
     return (
-        f"a rate of {need.rate:,.0f} rows/s is above every capacity: {need.workers_max} workers do "
-        f"{most:,.0f} rows/s with a trigger of {need.trigger_s:g} s"
+        f"a rate of {need.rate:,.0f} rows/s is above every capacity: {need.workers_max} workers do at least "
+        f"{low:,.0f} rows/s with a trigger of {need.trigger_s:g} s ({need.confidence:.0%} confidence)"
     )
 
 
@@ -82,6 +82,8 @@ def _warnings(model: Capacity, workers: int) -> list[str]:
     if about.workers and not min(about.workers) <= workers <= max(about.workers):
         measured = f"{min(about.workers)} to {max(about.workers)}"
         found.append(f"{workers} workers are beyond what was measured ({measured}): measure nearer to it")
+    if about.workers and len(set(model.others)) < 2:
+        found.append("each count was measured once, so nobody knows how sure this is: measure with --repeat 3")
     slots = workers * max(1.0, about.cores or 1.0)
     if about.partitions is not None and slots > about.partitions:
         found.append(f"{workers} workers have {slots:g} slots for {about.partitions} partitions: the rest idle")

@@ -15,6 +15,7 @@ from penstock.core.files import whole
 from penstock.models.curves import CURVES, Curve, Linear
 
 SCHEMA = 1
+UNITS = {"rate": "rows/s", "time": "s"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ def write_model(model: Capacity, path: Path) -> None:
     """The model as a JSON file that a person can read, and write by hand."""
     content = {
         "penstock_model": SCHEMA,
+        "units": UNITS,
         "curve": _plain(model.curve),
         "fixed": asdict(model.fixed),
         "about": asdict(model.about),
@@ -126,7 +128,7 @@ def weights(curve: Any) -> dict[str, Any]:
 
 
 def _model(content: object) -> Capacity:
-    known = ("penstock_model", "curve", "fixed", "about", "others")
+    known = ("penstock_model", "units", "curve", "fixed", "about", "others")
     if not isinstance(content, dict) or "curve" not in content:
         raise BadInput('not a model file: it needs a key "curve"')
     for key in content:
@@ -134,6 +136,8 @@ def _model(content: object) -> Capacity:
             raise unknown("key", key, known)
     if content.get("penstock_model", SCHEMA) != SCHEMA:
         raise BadInput(f"model schema {content['penstock_model']}; this version of penstock reads {SCHEMA}")
+    if content.get("units", UNITS) != UNITS:
+        raise BadInput(f"units {content['units']}: a model is in {UNITS['rate']} and {UNITS['time']}")
     return Capacity(
         _curve(content["curve"]),
         _record(Fixed, content.get("fixed", {}), "fixed"),

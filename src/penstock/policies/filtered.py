@@ -43,9 +43,9 @@ class Filtered:
     if all are below. `sizing=sum` asks at once for as many workers as bring the sum of the estimates to the middle,
     and counts those under way; `eager` sizes anew as each of them arrives; `step` adds or takes one a decision, also
     while workers start (the paper's baseline).
-    `metrics=cpu+memory` minds both: not by default, because a JVM's heap fills whatever the load. a and b (how the
-    CPU follows the rate for one worker, and its change) and the noise of the meter are learnt while it runs, taken
-    from an earlier run's `journal`, or given.
+    `metrics=cpu+memory` minds both: not by default, because a JVM's heap fills whatever the load, and a live executor
+    tells only the most that it ever used. a and b (how the CPU follows the rate for one worker, and its change) and
+    the noise of the meter are learnt while it runs, taken from an earlier run's `journal`, or given.
 
     >>> from penstock.sim.scenario import Scenario
     >>> job = Scenario.constant(rate=30.0, capacity_per_worker=20.0, workers_at_start=1).job()

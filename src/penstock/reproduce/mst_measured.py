@@ -20,7 +20,7 @@ from penstock.reproduce.claims import Claim
 MEASURED = Path(__file__).with_name("measured.parquet")
 TRAINED = (1, 2, 3)
 TRIGGER_S = 10.0
-_WHY = "our own measurements on a local cluster, up to 5 workers of 0.25 core (docs/measured.md)"
+_WHY = "our own measurements on a local cluster, rows from files, up to 5 workers of 0.25 core (docs/measured.md)"
 
 Errors = Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]]
 
