@@ -32,6 +32,7 @@ WORKERS = 4
 KILL_EVERY_S = 20.0
 START_S = 180.0
 DRAIN_S = 240.0
+ENDS_S = 180.0
 
 
 @dataclass(slots=True)
@@ -158,7 +159,10 @@ def _drain(world: World) -> None:
             raise SystemExit(f"the driver ended by itself: {(world.folder / 'driver.log').read_text()[-2000:]}")
         time.sleep(10)
     world.driver.send_signal(signal.SIGINT)
-    world.driver.wait(180)
+    try:
+        world.driver.wait(ENDS_S)
+    except subprocess.TimeoutExpired:
+        raise SystemExit(f"the driver does not end: {(world.folder / 'driver.log').read_text()[-4000:]}") from None
 
 
 def _compare(world: World, fed: Counter[str]) -> dict[str, Any]:
