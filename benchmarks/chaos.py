@@ -158,7 +158,7 @@ def _drain(world: World) -> None:
         if world.driver.poll() is not None:
             raise SystemExit(f"the driver ended by itself: {(world.folder / 'driver.log').read_text()[-2000:]}")
         time.sleep(10)
-    world.driver.send_signal(signal.SIGINT)
+    world.driver.terminate()  # as Ctrl-C, which a shell's background jobs ignore
     try:
         world.driver.wait(ENDS_S)
     except subprocess.TimeoutExpired:
