@@ -128,7 +128,8 @@ def test_an_app_that_does_not_work_is_one_line(function: str, message: str, tmp_
     ("words", "message"),
     [
         (["--workers", "0"], "write worker counts, as in 1,2,3"),
-        (["--repeat", "0"], "at least 1 is needed"),
+        (["--repeat", "0"], "0 is no count: give 1 or more"),
+        (["--partitions-per-worker", "0"], "0 is no count: give 1 or more"),
         (["--master", "spark://127.0.0.1:1"], "the master spark://127.0.0.1:1 does not answer"),
         (["--master", "local[2]"], "it has no executors to count"),
         (["--master", "spark://elsewhere:7077"], "give --folder a path that all its workers see"),
