@@ -159,7 +159,7 @@ HEAD = (
     "[The report](report.html) draws all of them; `penstock serve docs/live/ekf-kafka.jsonl` shows one.",
     "",
     "An earlier pair from Kafka, with a batch every 10 s, 120 images/s at most and a bound of 30 s, went the other way",
-    "in the time missed: EKF 6 actions and 16.1 %, PURE 8 and 9.1 %. There the fixed 5 s took half of every batch.",
+    "in the time missed: EKF 6 actions and 16.1 %, PURE 8 and 9.1 %. There the fixed 5 s took half of every trigger.",
     "",
     "A tick is to observe, decide, apply and journal; its CPU is that of the controller's thread.",
     "",
