@@ -76,8 +76,9 @@ def test_a_live_journal_is_replayed_with_its_safety_rules_and_its_own_idea_of_la
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = World(
-        batch=BatchSpec(10.0, first_s=6.0, offset_s=3.7, foresees=False),
+        batch=BatchSpec(10.0, tasks=24, first_s=6.0, offset_s=3.7, foresees=False),
         noise=NoiseSpec(cpu=0.08, cpu_shared=0.5, cpu_idle=0.05, cpu_busy=0.95),
+        facts={"partitions": 24},
     )
     path = world.journal(tmp_path / "live.jsonl", 1, is_live=True)
     found = calibrated(capsys, tmp_path / "scenario.toml", path)
@@ -90,8 +91,20 @@ def test_a_live_journal_is_replayed_with_its_safety_rules_and_its_own_idea_of_la
     assert not batch.foresees
     assert batch.offset_s == pytest.approx(3.7, abs=0.01)
     assert batch.first_s == pytest.approx(6.0, abs=1.0)
+    assert batch.tasks == 24
     assert abs(found["journals"][0]["off"]["cost"]) < 0.10
     assert abs(found["journals"][0]["off"]["violation_share"]) < 0.02
+
+
+def test_a_live_journal_is_replayed_with_the_rules_that_it_tells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # It says that its policy was frozen: whatever this version's rules are, nothing may be scaled in the replay.
+    frozen = replace(WORLDS["linear"], facts={"rules": {"warm_up_s": 7200.0}})
+    path = frozen.journal(tmp_path / "live.jsonl", 1, is_live=True)
+    found = calibrated(capsys, tmp_path / "scenario.toml", path)["journals"][0]
+    assert found["measured"]["scaling_actions"] > 0
+    assert found["simulated"]["scaling_actions"] == 0
 
 
 def test_the_scenario_replays_and_says_from_how_much_it_comes(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.journal import JournalWriter
@@ -33,6 +35,8 @@ class World:
     noise: NoiseSpec = NoiseSpec(cpu=0.03)
     policy: str = "filtered"
     name: str = "orders"
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What a live controller tells of itself."""
 
     def journal(self, path: Path, seed: int, is_live: bool = False) -> Path:
         scenario = Scenario(
@@ -52,7 +56,8 @@ class World:
         named = Named.parse(self.policy)
         header = header_of(scenario, named)
         build = named.build_safe if is_live else named.build
-        with JournalWriter.at(path, replace(header, seed=None) if is_live else header) as journal:
+        told = replace(header, seed=None, facts={**header.facts, **self.facts}) if is_live else header
+        with JournalWriter.at(path, told) as journal:
             for step in replay(scenario, build(scenario.job())):
                 journal.write(step)
         return path

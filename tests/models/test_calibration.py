@@ -19,7 +19,7 @@ from penstock.core.observation import Batch, Observation, WorkerTable
 from penstock.models.calibration import calibrate, learn_starts
 from penstock.models.curves import Linear, Scalability
 from penstock.models.evidence import Evidence, evidence_of
-from penstock.models.joins import Start
+from penstock.models.joins import Crew, Start
 from penstock.models.served import SeenBatch
 from penstock.models.service import learn_service
 
@@ -40,8 +40,8 @@ def batches(rng: np.random.Generator, warm_s: float = 0.0, speed: float = 1.0) -
         rows = float(rng.uniform(500.0, 8000.0)) * workers
         takes_s = (FIXED_S + rows / TRUTH.rate(able)) * math.exp(0.05 * float(rng.standard_normal()))
         takes_s *= 3.0 if number % 20 == 7 else 1.0
-        ages_s = (*(math.inf for _ in range(workers - 1)), age_s)
-        yield SeenBatch(10.0 * number, rows, takes_s, 0.9, ages_s, is_first=False, waited=True)
+        crew = Crew((*(math.inf for _ in range(workers - 1)), age_s), (), has_drained=False)
+        yield SeenBatch(10.0 * number, rows, takes_s, 0.9, crew, waited=True)
 
 
 def step(time_s: float, running: tuple[str, ...], asked: tuple[str, ...], **more: Any) -> Step:
@@ -115,7 +115,8 @@ def test_a_warm_up_is_found_and_none_is_invented() -> None:
 
 def test_one_worker_count_makes_a_line_and_equal_batches_keep_the_fixed_time_that_the_engine_tells() -> None:
     # 3 workers, always 6000 rows: 1.0 s + 6000 / 1500 = 5 s. Any split of the 5 s would explain them as well.
-    same = [SeenBatch(10.0 * n, 6000.0, 5.0, 1.0, (math.inf,) * 3, is_first=False, waited=True) for n in range(30)]
+    crew = Crew((math.inf,) * 3, (), has_drained=False)
+    same = [SeenBatch(10.0 * n, 6000.0, 5.0, 1.0, crew, waited=True) for n in range(30)]
     found = learn_service(same, workers_max=6)
     assert found is not None
     assert isinstance(found.capacity.curve, Linear)
@@ -159,8 +160,8 @@ def workers_of_the_batch(third: tuple[str, ...], fourth: tuple[str, ...]) -> lis
 def test_a_batch_is_that_of_the_workers_it_began_with_and_is_left_out_where_they_are_not_known() -> None:
     one, both = ("w1",), ("w1", "w2")
     assert workers_of_the_batch(one, one) == [1]
-    # Who came while it ran counts from the next batch on.
-    assert workers_of_the_batch(one, both) == [1]
+    # Somebody came between 15 and 20 s: before it ended, or after?
+    assert workers_of_the_batch(one, both) == []
     # Somebody came between 10 and 15 s: before 12 s or after?
     assert workers_of_the_batch(both, both) == []
     # Its only worker left, and another came.
@@ -224,15 +225,69 @@ def test_how_unequal_batches_are_is_found_though_one_in_twenty_is_an_accident() 
     assert found.spread == pytest.approx(0.05, abs=0.015)
 
 
-def test_a_first_batch_that_takes_8_s_longer_is_told_from_a_slow_worker() -> None:
+def held(batch: SeenBatch, came_s: float, first_s: float) -> SeenBatch:
+    """The same batch, in which a worker came after some seconds, and did its first task for some more."""
+    crew = replace(batch.crew, fresh_s=(came_s,))
+    return replace(batch, crew=crew, execution_s=max(batch.execution_s, came_s + first_s))
+
+
+@pytest.mark.parametrize("came_s", [0.0, 4.0])
+def test_a_first_task_that_holds_its_batch_is_told_from_a_slow_worker(came_s: float) -> None:
     rng = np.random.default_rng(6)
     made = [
-        replace(batch, is_first=True, execution_s=batch.execution_s + 8.0, ages_s=(*batch.ages_s[:-1], 2.0))
-        if number % 16 == 3
-        else batch
+        held(batch, came_s, 25.0) if number % 16 == 3 and batch.execution_s > came_s else batch
         for number, batch in enumerate(batches(rng))
     ]
     found = learn_service(made, workers_max=5)
     assert found is not None
-    assert found.first_s == pytest.approx(8.0, abs=1.0)
+    assert found.first_s == pytest.approx(25.0, abs=1.0)
+    assert found.first_seen >= 10
     assert found.warm_s == 0.0
+    assert found.capacity.capacity(3) == pytest.approx(TRUTH.rate(3), rel=0.05)
+
+
+def test_new_workers_that_hold_nobody_up_teach_no_first_task() -> None:
+    made = list(batches(np.random.default_rng(7)))
+    for number in range(3, 400, 16):
+        crew = replace(made[number].crew, ages_s=made[number].crew.ages_s[1:], fresh_s=(0.0,))
+        made[number] = replace(made[number], crew=crew)
+    found = learn_service(made, workers_max=5)
+    assert found is not None
+    assert found.first_s == 0.0
+    assert found.first_seen == 25
+
+
+def crew_of_the_batch(*ticks: tuple[float, str, str], since_s: float = 0.0) -> tuple[int, list[float]] | None:
+    """Who ran the batch from 12 to 18 s: settled ones, and when new ones came. Ticks: time, who runs, who is wanted."""
+    steps = []
+    for time_s, running, wanted in ticks:
+        made = step(time_s, tuple(running), tuple(wanted), since_s=since_s)
+        steps.append(Step(replace_target(made.seen, tuple(wanted)), made.decision, made.target))
+    last = Batch(1000.0, 5.0, execution_s=6.0, fixed_s=0.5, age_s=steps[-1].seen.time_s - 18.0)
+    steps[-1] = with_batch(steps[-1], last)
+    found = seen(*steps).batches
+    return (found[0].workers, list(found[0].crew.fresh_s)) if found else None
+
+
+def test_a_worker_that_is_given_up_left_between_batches_if_workers_drain() -> None:
+    # b runs on at 15 s though it is not wanted any more, and has gone at 20 s: it ran the batch to its end.
+    assert crew_of_the_batch((5, "ab", "ab"), (10, "ab", "ab"), (15, "ab", "a"), (20, "a", "a")) == (2, [])
+    # b has gone at 15 s, within the batch: then it left before it.
+    drains = (5, "abc", "ab"), (10, "ab", "a")
+    assert crew_of_the_batch(*drains, (15, "a", "a"), (20, "a", "a")) == (1, [])
+    # Where nobody was seen to drain, it may have left in the middle.
+    assert crew_of_the_batch((5, "ab", "ab"), (10, "ab", "ab"), (15, "a", "a"), (20, "a", "a")) is None
+    # One that was wanted and is gone was lost, whoever drains.
+    assert crew_of_the_batch(*drains, (15, "a", "ab"), (20, "a", "ab")) is None
+
+
+def test_a_new_worker_has_its_first_task_in_the_batch_that_runs_when_it_comes() -> None:
+    ticks = (5, "a", "ab"), (10, "a", "ab"), (15, "a", "ab"), (20, "ab", "ab")
+    assert crew_of_the_batch(*ticks, since_s=16.0) == (1, [4.0])
+    # One that came before the batch waited for it.
+    early = (5, "a", "ab"), (10, "ab", "ab"), (15, "ab", "ab"), (20, "ab", "ab")
+    assert crew_of_the_batch(*early, since_s=9.0) == (1, [0.0])
+    # One that came after it has nothing to do with it.
+    assert crew_of_the_batch(*ticks, since_s=19.0) == (1, [])
+    # The tick hides whether it came before or after the end.
+    assert crew_of_the_batch(*ticks) is None

@@ -45,6 +45,10 @@ def test_where_the_job_keeps_up_less_load_is_help() -> None:
     before = Stretch(workers=4, arriving=100.0, processing=100.0, backlog=0.0, load=0.8)
     assert helped(before, Stretch(5, 100.0, 100.0, 0.0, 0.783))
     assert not helped(before, Stretch(5, 100.0, 100.0, 0.0, 0.785))
+    # Load rises, and what is done lags by a batch; events wait 36 s before and 33 s after.
+    rising = Stretch(workers=3, arriving=20.0, processing=21.8, backlog=720.0, load=0.71)
+    assert helped(rising, Stretch(4, 23.6, 22.0, 779.0, 0.55))
+    assert not helped(rising, Stretch(4, 23.6, 22.0, 860.0, 0.55))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pytest
 from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import BadInput
 from penstock.core.loop import Decision, control
+from penstock.core.objective import Objective
 from penstock.core.observation import Observation
 from penstock.policies.guards import OPTIONS, Guards, safe, safety
 from penstock.policies.naming import Named
@@ -23,7 +24,8 @@ from penstock.sim.workloads import FlashCrowd, Sine, make_load
 from penstock.testing import check_policy
 
 JOB = Scenario.constant(rate=1.0, capacity_per_worker=10.0).job()
-ALL = "failures_max=3,safe_workers=2,arrive_s=5m,effect_s=5m,cooldown_s=2m,confirm_s=1m,down_window_s=5m,warm_up_s=1m"
+ALL = "failures_max=3,safe_workers=2,late_s=5m,arrive_s=5m,effect_s=5m,"
+ALL += "cooldown_s=2m,confirm_s=1m,down_window_s=5m,warm_up_s=1m"
 
 
 class Wishes:
@@ -96,12 +98,35 @@ def test_a_guard_that_holds_for_less_than_nothing_is_refused() -> None:
         Guards(cooldown_s=-5.0)
 
 
+def asked_when(latencies_s: Sequence[float], wishes: Sequence[int]) -> list[int]:
+    """What is asked for at each of these latencies, from 4 workers on. The bound is 60 s; the guard holds for 180."""
+    job = replace(JOB, objective=Objective(60.0))
+    policy, target, counts = Guards(late_s=180.0).around(Wishes(wishes), job), Allocation.of(4), []
+    for minute, latency_s in enumerate(latencies_s, 1):
+        seen = Observation(60.0 * minute, 60.0, 0, 0, 0, 0, 0, 0, latency_s, 0, target, target)
+        target = policy.decide(seen).target
+        counts.append(len(target.workers))
+    return counts
+
+
+def test_nobody_is_given_up_while_the_objective_is_missed_but_more_may_come() -> None:
+    assert asked_when([10, 70, 80, 50], [4, 3, 5, 3]) == [4, 4, 5, 3]
+
+
+def test_what_is_late_for_long_is_not_late_for_want_of_workers() -> None:
+    # Late from the first minute on; at the fourth, three minutes later, the guard lets go.
+    assert asked_when([70, 70, 70, 70], [3, 3, 3, 3]) == [4, 4, 4, 3]
+    # A minute in time, and it counts anew.
+    assert asked_when([70, 70, 50, 70, 70], [3, 3, 4, 3, 3]) == [4, 4, 4, 4, 4]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"safe_workers": 3}, "safe_workers=3 is for after failures_max failures: give both"),
         ({"failures_max": -1}, "must not be negative"),
         ({"effect_s": -1.0}, "effect_s=-1"),
+        ({"late_s": -1.0}, "late_s=-1"),
     ],
 )
 def test_guards_that_make_no_sense_are_refused(given: dict[str, float], message: str) -> None:
@@ -156,19 +181,20 @@ def chain(policy: object) -> list[str]:
 
 
 def test_the_live_controller_has_every_safety_rule_and_what_was_given_on_top() -> None:
-    assert chain(safe(Wishes([]), JOB)) == ["Ineffective", "Arriving", "FailsStatic"]
+    assert chain(safe(Wishes([]), JOB)) == ["Ineffective", "Arriving", "Late", "FailsStatic"]
     named = Named.parse("threshold:cooldown_s=60,effect_s=0,arrive_s=90").build_safe(JOB)
-    assert chain(named) == ["Paused", "Arriving", "Cooldown", "FailsStatic"]
+    assert chain(named) == ["Paused", "Arriving", "Cooldown", "Late", "FailsStatic"]
     assert isinstance(named, Paused)
 
 
 def test_defaults_follow_the_job() -> None:
-    assert safety(JOB) == {"failures_max": 5, "arrive_s": 300.0, "effect_s": 300.0}  # five ticks of 60 s
+    # Five ticks of 60 s.
+    assert safety(JOB) == {"failures_max": 5, "late_s": 300.0, "arrive_s": 300.0, "effect_s": 300.0}
     slow = replace(JOB, start_s=120.0, tick_s=10.0, trigger_s=60.0)
-    assert safety(slow) == {"failures_max": 5, "arrive_s": 600.0, "effect_s": 300.0}
+    assert safety(slow) == {"failures_max": 5, "late_s": 300.0, "arrive_s": 600.0, "effect_s": 300.0}
 
 
-@pytest.mark.parametrize("name", [f"threshold:{ALL}", "threshold:effect_s=3m,arrive_s=2m,cooldown_s=3m"])
+@pytest.mark.parametrize("name", [f"threshold:{ALL}", "threshold:effect_s=3m,arrive_s=2m,cooldown_s=3m,late_s=2m"])
 def test_a_restart_that_replays_the_tail_goes_on_as_if_nothing_had_happened(name: str) -> None:
     # Starts take longer than arrive_s of the second, and the crowd makes both scale much: the guards have work to do.
     load = make_load((Sine(20.0, 200.0, 14400.0), FlashCrowd(300.0, 7200.0)), 21600.0, 60.0, seed=0)

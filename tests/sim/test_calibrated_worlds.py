@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from penstock.core.errors import BadInput
+from penstock.core.objective import Limits
 from penstock.core.observation import Observation
 from penstock.models.capacity import linear
 from penstock.sim.plant import SimulatedPlant
 from penstock.sim.scenario import Scenario
-from penstock.sim.specs import BatchSpec, NoiseSpec
+from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
 from penstock.sim.workloads import Load
 
 
@@ -42,12 +43,42 @@ def test_the_triggers_clock_strikes_first_after_its_offset() -> None:
     assert seen[1].batch.age_s == pytest.approx(10.0 - 5.8)
 
 
-def test_only_the_first_batch_with_a_new_worker_takes_longer() -> None:
-    seen = watch(ticks=8, targets={1: 2}, batch=BatchSpec(10.0, first_s=2.0))
-    # 600 rows on two workers: 1 + 600 / 200 = 4 s; the first of them, at 10 s, 2 s more.
-    executions = [one.batch.execution_s for one in seen if one.batch is not None]
-    assert executions[0] == pytest.approx(6.0)
-    assert executions[-1] == pytest.approx(4.0)
+def executions(seen: list[Observation]) -> list[float]:
+    """Each once: a tick shows the last batch, also again."""
+    shown = [one.batch.execution_s for one in seen if one.batch is not None]
+    return [took_s for number, took_s in enumerate(shown) if number == 0 or took_s != shown[number - 1]]
+
+
+def test_a_batch_waits_for_the_first_task_of_a_new_worker() -> None:
+    # Two workers from 5 s on. 600 rows at 10 s: alone, the old one would take 7 s; both together 4 s.
+    took = executions(watch(ticks=12, targets={1: 2}, batch=BatchSpec(10.0, first_s=9.0)))
+    assert took[0] == pytest.approx(9.0)
+    assert took[-1] == pytest.approx(4.0)
+    # One that is cold for 3 s counts when it is done: 1 s, 2 s at 100/s, 400 rows at 200/s.
+    assert executions(watch(ticks=4, targets={1: 2}, batch=BatchSpec(10.0, first_s=3.0)))[0] == pytest.approx(5.0)
+
+
+def test_a_worker_that_comes_while_a_batch_runs_makes_it_wait_too_if_a_task_is_left() -> None:
+    # 600 rows at 10 s take one worker 7 s. A second one comes at 15 s, when 200 are left: a third of the tasks.
+    coming: dict[str, Any] = {"ticks": 8, "targets": {2: 2}, "worker": WorkerSpec(start_s=5.0)}
+    assert executions(watch(batch=BatchSpec(10.0, first_s=8.0), **coming))[0] == pytest.approx(13.0)
+    # Of ten tasks three are left, one in work: it takes one, which holds the batch.
+    assert executions(watch(batch=BatchSpec(10.0, tasks=10, first_s=8.0), **coming))[0] == pytest.approx(13.0)
+    # Of one task none is left, so it has its first in the next batch: 600 rows at 20 s, the old one takes 7 s, it 8.
+    took = executions(watch(batch=BatchSpec(10.0, tasks=1, first_s=8.0), **coming))
+    assert took[:2] == pytest.approx([7.0, 8.0])
+
+
+def test_while_a_batch_waits_for_a_new_worker_the_others_idle() -> None:
+    seen = watch(ticks=6, targets={1: 2}, batch=BatchSpec(10.0, first_s=19.0))
+    # From 20 to 25 s the old worker has done its rows (1 + 6 s), and the new one is at its first task until 29 s.
+    assert seen[4].workers.mean("cpu") == pytest.approx(0.5)
+
+
+def test_where_all_workers_are_new_all_are_cold_first() -> None:
+    # None at first; one comes at 5 s. 600 rows at 10 s: 4 s for its first task, and only then the rows.
+    seen = watch(ticks=8, targets={1: 1}, workers_at_start=0, limits=Limits(0, 2), batch=BatchSpec(10.0, first_s=4.0))
+    assert executions(seen)[0] == pytest.approx(4.0 + 1.0 + 6.0)
 
 
 def test_a_worker_that_is_given_up_stops_at_once_or_drains() -> None:

@@ -208,12 +208,12 @@ class TestMicroBatches:
     def test_an_idle_trigger_runs_no_batch(self) -> None:
         assert self.batches([0.0, 0.0])[-1].batch is None
 
-    def test_a_worker_that_joins_counts_from_the_next_batch_on(self) -> None:
-        # One worker, 9/s: the batch that begins at 60 s has 90 rows: 2 s + 9 s. A second worker is there from 60 s.
-        seen = self.batches([9.0] * 3, fixed_s=2.0, targets={1: 2}, worker=WorkerSpec(start_s=5.0))
-        last = seen[1].batch
+    def test_a_worker_that_joins_takes_tasks_of_the_batch_in_work(self) -> None:
+        # 120 rows at 60 s: 2 s, then 10/s. A second worker comes at 65 s, when 90 are left: 4.5 s at 20/s.
+        coming = WorkerSpec(start_s=5.0)
+        last = self.batches([2.0, 2.0], targets={1: 2}, worker=coming, batch=BatchSpec(60.0))[-1].batch
         assert last is not None
-        assert last.execution_s == pytest.approx(2 + last.rows / 20)
+        assert last.execution_s == pytest.approx(5.0 + 4.5)
 
     def test_sustainable_is_what_the_trigger_leaves(self) -> None:
         assert self.batches([1.0])[0].capacity == pytest.approx(10 * (1 - 2 / 10))

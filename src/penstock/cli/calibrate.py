@@ -133,9 +133,9 @@ def _learnt_lines(found: Calibration) -> Iterator[str]:
         total = show.several(sum(service.seen.values()), "settled batch")
         yield f"predicted batch times are off by {show.share(service.error)} in the median ({total})"
         if service.warm_s:
-            yield f"a new worker runs at {service.warm_speed:.0%} for {service.warm_s:g} s"
+            yield f"a young worker runs at {service.warm_speed:.0%} for {service.warm_s:g} s"
         if service.first_s:
-            yield f"the first batch with a new worker takes {service.first_s:.3g} s longer"
+            yield f"a new worker's first task takes {service.first_s:.3g} s, and its batch waits for it"
     if found.cpu is not None:
         yield f"the CPU shows {found.cpu.idle:.0%} idle, {found.cpu.busy:.0%} at work, noise {found.cpu.noise:.3g}"
     yield from (f"not learnt: {what}" for what in found.unknown)

@@ -26,6 +26,7 @@ from penstock.live.metrics import Metrics, serve_metrics
 from penstock.live.plant import BusySeconds, SparkPlant, Ways
 from penstock.live.remote import recorder_at
 from penstock.models.capacity import Capacity, read_model
+from penstock.policies.guards import safety
 from penstock.policies.naming import Named
 
 log = logging.getLogger("penstock")
@@ -143,7 +144,7 @@ def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wan
             tick_s=job.tick_s,
             origin_s=plant.origin_s,
             parameters=dict(Named.parse(wanted.policy).parameters),
-            facts={"trigger_s": job.trigger_s, "cores": job.kinds[0].cores, "model": str(wanted.model or "learnt")},
+            facts=_facts(spark, wanted, job),
         )
         recorder = recorder_at(spark, wanted.journal, header, policy.memory_s)
         if recorder.past:
@@ -156,6 +157,14 @@ def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wan
     metrics = Metrics(job.name)
     server = serve_metrics(metrics, wanted.metrics_port) if wanted.metrics_port is not None else None
     return Parts(plant, policy, job, _faults(wanted, job), recorder, metrics, server, wanted.dry_run)
+
+
+def _facts(spark: SparkSession, wanted: Wanted, job: Job) -> dict[str, object]:
+    """What a journal says of the job beyond its header: for a reader, and for `penstock calibrate`."""
+    partitions = wanted.partitions or int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+    cores, model = job.kinds[0].cores, str(wanted.model or "learnt")
+    told = {"trigger_s": job.trigger_s, "cores": cores, "partitions": partitions, "model": model}
+    return {**told, "rules": safety(job)}  # a later version may have others, and must replay this run with its own
 
 
 def _faults(wanted: Wanted, job: Job) -> Faults:

@@ -78,6 +78,8 @@ class Calibration:
     trigger_s: float | None
     foresees: bool
     drains: bool
+    tasks: int
+    """How many a batch has; 0 where the journals do not tell."""
     rate_over_s: float
     """The rate that is seen is a mean over this long; 0 for a tick."""
     given_up: int
@@ -107,6 +109,7 @@ def calibrate(evidence: Sequence[Evidence]) -> Calibration:
         foresees=foresees(evidence),
         rate_over_s=rate_over_s(evidence),
         drains=any(each.drains for each in evidence),
+        tasks=max(each.tasks for each in evidence),
         given_up=sum(each.given_up for each in evidence),
         lost=sum(each.lost for each in evidence),
         unknown=(),
@@ -132,6 +135,8 @@ def _unknown(found: Calibration, evidence: Sequence[Evidence]) -> Iterator[str]:
         yield f"capacity of other worker counts: only {count} was seen; each worker is taken to add the same"
     if service is not None and not service.warm_seen and not service.first_seen:
         yield "slow first minutes: no batch ran on a new worker; workers are taken to be fast at once"
+    if service is not None and service.first_s and not found.tasks:
+        yield "tasks of a batch: the journals do not tell how many; a worker that joins always finds one"
     if found.cpu is None:
         yield "the CPU's meter: too few ticks whose batches are all known; it shows exactly the work done"
     if found.lost:

@@ -60,6 +60,12 @@ class Evidence:
     drains: bool = False
     """Did workers that were given up run on for a while?"""
 
+    @property
+    def tasks(self) -> int:
+        """How many tasks a batch has, as far as the header tells; 0 where it does not."""
+        told = self.header.facts.get("partitions")
+        return told if isinstance(told, int) else 0
+
     def arrivals(self) -> Floats:
         """What arrived in each interval of the header's length, spread evenly over the steps as they really were."""
         tick_s, clock_s = self.header.tick_s, np.cumsum(self.ticks.span_s)
@@ -107,7 +113,7 @@ class _Reader:
             score=self._scorer.result(),
             ticks=Ticks(*columns),
             starts=tuple(fleet.starts),
-            batches=tuple(self._served.batches),
+            batches=tuple(each for each in self._served.batches if fleet.drains or not each.crew.has_drained),
             trigger_s=self._served.trigger_s,
             workers_at_start=self._at_start,
             given_up=fleet.given_up + len(fleet.asked_s),

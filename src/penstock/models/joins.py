@@ -7,11 +7,14 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from penstock.core.allocation import Allocation
 from penstock.core.loop import Step
 from penstock.core.observation import Observation
 
 # Ticks that are remembered until a batch that began long ago has ended.
 TICKS_KEPT = 2000
+# In the last tenth of a batch all its tasks are dealt out.
+DEALT = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,25 @@ class Start:
 
     least_s: float
     most_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Who ran a batch."""
+
+    ages_s: tuple[float, ...]
+    """How long each worker that had served before had run when it began; infinite for those of the beginning."""
+    fresh_s: tuple[float, ...]
+    """When after its begin each new one was there; 0 for those that waited for it."""
+    has_drained: bool
+    """One was given up about then; so it was, if workers leave between batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tick:
+    time_s: float
+    running: frozenset[str]
+    wanted: frozenset[str]
 
 
 class Joins:
@@ -31,63 +53,68 @@ class Joins:
         self.given_up = self.lost = 0
         self.drains = False
         """Did one that was given up run on for a while?"""
+        self._running: frozenset[str] = frozenset()
         self._between_s: dict[str, tuple[float, float]] = {}
-        self._past: deque[tuple[float, tuple[str, ...]]] = deque(maxlen=TICKS_KEPT)
+        """When a worker came; also of one that has gone, for the batch that it ran."""
+        self._past: deque[_Tick] = deque(maxlen=TICKS_KEPT)
 
     def add(self, step: Step, gap: bool) -> None:
         seen = step.seen
-        running = tuple(sorted(worker.name for worker in seen.running.workers))
-        before_s = self._past[-1][0] if self._past and not gap else None
+        tick = _Tick(seen.time_s, _names(seen.running), _names(seen.target))
+        before_s = self._past[-1].time_s if self._past and not gap else None
         if gap:
             self._past.clear()
             self.asked_s.clear()
-        self.drains = self.drains or not {worker.name for worker in seen.target.workers}.issuperset(running)
-        self._note_joins(seen, running, before_s)
-        self._past.append((seen.time_s, running))
+        self.drains = self.drains or not tick.wanted >= tick.running
+        self._note_joins(seen, tick, before_s)
+        self._past.append(tick)
         self._note_wishes(step)
 
-    def ages_s(self, begun_s: float, ended_s: float) -> list[float]:
-        """The ages of the workers that a batch had; none where one left meanwhile, or a tick hides who took part.
+    def crew(self, before_s: float, begun_s: float, ended_s: float) -> Crew | None:
+        """Who ran a batch, and for whom it was the first: who came after `before_s`, when no task of the last was left.
 
-        Who came while it ran counts from the next batch on: the tasks of this one were dealt out.
+        None where a tick hides it, or a worker was lost meanwhile.
         """
-        later: list[set[str]] = []
-        for time_s, running in reversed(self._past):
-            if time_s >= ended_s:
-                later = [set(running)]
-            elif time_s > begun_s:
-                later.append(set(running))
-            if time_s <= begun_s:
-                crew = self._crew(set(running), later, begun_s)
-                return [begun_s - sum(self._between_s[name]) / 2 for name in crew]
-        return []
+        later: list[_Tick] = []
+        for tick in reversed(self._past):
+            if tick.time_s <= begun_s:
+                return self._crew(tick, later[::-1], (before_s, begun_s, ended_s)) if later else None
+            if tick.time_s >= ended_s:
+                later = [tick]
+            else:
+                later.append(tick)
+        return None
 
-    def _crew(self, before: set[str], later: Sequence[set[str]], begun_s: float) -> set[str]:
-        if not all(before <= running for running in later):
-            return set()
-        fresh = set().union(*later) - before
-        if any(name not in self._between_s for name in fresh):
-            return set()  # it came and went
-        between_s = {name: self._between_s[name] for name in fresh}
-        if any(least_s < begun_s < most_s for least_s, most_s in between_s.values()):
-            return set()
-        return before | {name for name, (_, most_s) in between_s.items() if most_s <= begun_s}
+    @staticmethod
+    def gone_s(begun_s: float, ended_s: float) -> float:
+        """When a batch has no task left for a worker that comes."""
+        return begun_s + DEALT * (ended_s - begun_s)
 
-    def has_come_between(self, after_s: float, until_s: float) -> bool | None:
-        """Has a worker joined between two batches' begins? None where the tick hides it."""
-        spans_s = [span_s for span_s in self._between_s.values() if span_s[0] < until_s]
-        if any(least_s >= after_s and most_s <= until_s for least_s, most_s in spans_s):
-            return True
-        return None if any(most_s > after_s for _, most_s in spans_s) else False
+    def _crew(self, earlier: _Tick, later: Sequence[_Tick], times_s: tuple[float, float, float]) -> Crew | None:
+        """From the last tick before the batch, those within it and the first one after it."""
+        first, last = later[0], later[-1]
+        here, left = earlier.running & first.running, earlier.running - last.running
+        # One that was given up left before the batch, or after it if a tick within it still shows it.
+        if left & last.wanted or not all(here <= tick.running for tick in later[:-1]):
+            return None
+        came = here.union(*(tick.running - earlier.running for tick in later))
+        before_s, begun_s, gone_s = times_s[0], times_s[1], self.gone_s(*times_s[1:])
+        ages_s, fresh_s = [], []
+        for least_s, most_s in (self._between_s[name] for name in came):
+            middle_s = (least_s + most_s) / 2
+            if most_s <= before_s or math.isinf(most_s):
+                ages_s.append(begun_s - middle_s)
+            elif before_s <= least_s <= most_s <= begun_s or begun_s <= least_s <= most_s <= gone_s:
+                fresh_s.append(max(0.0, middle_s - begun_s))
+            elif least_s < gone_s:
+                return None
+        return Crew(tuple(ages_s), tuple(fresh_s), bool(left))
 
-    def _note_joins(self, seen: Observation, running: Sequence[str], before_s: float | None) -> None:
-        wanted = {worker.name for worker in seen.target.workers}
-        for name in [name for name in self._between_s if name not in running]:
-            del self._between_s[name]
-            self.lost += name in wanted and before_s is not None
-        for name in running:
-            if name in self._between_s:
-                continue
+    def _note_joins(self, seen: Observation, tick: _Tick, before_s: float | None) -> None:
+        if before_s is not None:
+            self.lost += len((self._running - tick.running) & tick.wanted)
+        came, self._running = sorted(tick.running - self._running), tick.running
+        for name in came:
             if before_s is None:
                 self._between_s[name] = (-math.inf, -math.inf)
                 continue
@@ -98,13 +125,16 @@ class Joins:
                 self.starts.append(Start(max(0.0, least_s - asked_s), most_s - asked_s))
 
     def _note_wishes(self, step: Step) -> None:
-        wanted = {worker.name for worker in step.target.workers}
-        known = {worker.name for worker in step.seen.target.workers}
+        wanted, known = _names(step.target), _names(step.seen.target)
         for name in [name for name in self.asked_s if name not in wanted]:
             del self.asked_s[name]
             self.given_up += 1
-        for name in wanted - known - self._between_s.keys():
+        for name in wanted - known - self._running:
             self.asked_s.setdefault(name, step.seen.time_s)
+
+
+def _names(allocation: Allocation) -> frozenset[str]:
+    return frozenset(worker.name for worker in allocation.workers)
 
 
 def _joined_between(seen: Observation, name: str, before_s: float) -> tuple[float, float]:

@@ -86,13 +86,17 @@ def _loads(evidence: Evidence) -> tuple[Floats, Floats, Floats, Floats]:
     begins = np.minimum(np.array([batch.begun_s + batch.fixed_s for batch in evidence.batches]), ends)
     before_s = ticks.time_s - ticks.span_s
     worked = _worked_until(ticks.time_s, begins, ends) - _worked_until(before_s, begins, ends)
+    # While a batch waits for a new worker's first task, the others idle: that is not the meter's doing.
+    first = np.array([bool(batch.crew.fresh_s) for batch in evidence.batches], dtype=np.bool_)
+    held = _worked_until(ticks.time_s, begins[first], ends[first]) > _worked_until(before_s, begins[first], ends[first])
     told = rows[np.searchsorted(ends, ticks.time_s, side="right")] - rows[np.searchsorted(ends, before_s, side="right")]
     done = np.diff(ticks.processed, prepend=ticks.processed[0])
     known = np.abs(told - done) <= 1e-6 * np.maximum(done, 1.0)
     # The next batch that ends may have begun in this tick: it must be known, too.
     ending = np.flatnonzero((done > 0) | (told > 0))
     next_known = np.append(known[ending], False)[np.searchsorted(ending, np.arange(len(known)), side="right")]
-    chosen = known & next_known & np.isfinite(ticks.cpu) & (ticks.workers > 0)
+    # Of the first tick nobody knows what was done in it.
+    chosen = known & next_known & ~held & np.isfinite(ticks.cpu) & (ticks.workers > 0) & (np.arange(len(known)) > 0)
     load = worked / ticks.span_s
     return load[chosen], ticks.cpu[chosen], ticks.workers[chosen], _calm_s(ticks)[chosen]
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from penstock.core.observation import Batch, Observation
-from penstock.models.joins import Joins
+from penstock.models.joins import Crew, Joins
 
 SAME_S = 1e-3
 # Spark begins a batch within milliseconds of its trigger's clock; a part of the trigger further off it was late.
@@ -15,23 +15,21 @@ ON_CLOCK = 0.02
 
 @dataclass(frozen=True, slots=True)
 class SeenBatch:
-    """A batch that kept all its workers until it ended."""
+    """A batch whose workers are known."""
 
     begun_s: float
     rows: float
     execution_s: float
     fixed_s: float
     """Its fixed part as the engine tells it: at least so much."""
-    ages_s: tuple[float, ...]
-    """How long each worker had run when it began; infinite for those of the journal's beginning."""
-    is_first: bool
-    """Is it the first for one of its workers?"""
+    crew: Crew
     waited: bool
     """Did it begin with the trigger's clock, and not late, when the batch before had ended?"""
 
     @property
     def workers(self) -> int:
-        return len(self.ages_s)
+        """Those that had served before."""
+        return len(self.crew.ages_s)
 
     @property
     def ended_s(self) -> float:
@@ -45,7 +43,7 @@ class Served:
         self._joins, self._origin_s = joins, origin_s
         self.batches: list[SeenBatch] = []
         self.trigger_s: float | None = None
-        self._begun_s = self._ended_s = -math.inf
+        self._begun_s = self._ended_s = self._gone_s = -math.inf
         self._processed: float | None = None
         self._is_hidden = False
 
@@ -68,13 +66,13 @@ class Served:
 
     def _note(self, begun_s: float, rows: float, execution_s: float, fixed_s: float) -> None:
         ended_s = begun_s + execution_s
-        ages_s = self._joins.ages_s(begun_s, ended_s)
-        is_first = self._joins.has_come_between(self._begun_s, begun_s)
+        crew = self._joins.crew(self._gone_s, begun_s, ended_s)
         # Where one is hidden, it may have been the first, or this one.
-        if ages_s and is_first is not None and not (is_first and self._is_hidden):
+        if crew is not None and not (crew.fresh_s and self._is_hidden):
             waited = begun_s > self._ended_s + ON_CLOCK * max(self.trigger_s or 0.0, 1.0)
-            self.batches.append(SeenBatch(begun_s, rows, execution_s, fixed_s, tuple(ages_s), is_first, waited))
+            self.batches.append(SeenBatch(begun_s, rows, execution_s, fixed_s, crew, waited))
         self._begun_s, self._ended_s, self._is_hidden = begun_s, ended_s, False
+        self._gone_s = self._joins.gone_s(begun_s, ended_s)
 
     def _note_hidden(self, rows: float, until_s: float, batch: Batch) -> None:
         """One that ran late makes the next begin at once: its end is known, and Spark's clock tells its begin.

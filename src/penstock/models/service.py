@@ -1,4 +1,4 @@
-"""What batches take: a fixed time, rows by the capacity of the workers, and how slow new workers are."""
+"""What batches take: a fixed time, rows by the capacity of the workers, and how slow young workers are."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from scipy.optimize import least_squares
 
 from penstock.models.capacity import Capacity, Fixed
 from penstock.models.curves import Curve, Floats, Linear, Scalability, Table
+from penstock.models.first import learn_first
 from penstock.models.served import SeenBatch
 
 Bools = npt.NDArray[np.bool_]
@@ -30,14 +31,11 @@ SCALE = 0.1
 # How firmly the fixed time keeps to what the engine tells where the batches are all of one size.
 PULL = 0.05
 SPREAD_LEAST = 0.005
-# A first batch that takes so little longer takes no longer.
-FIRST_LEAST_S = 0.1
-FIRST_BATCHES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a batch takes: fixed + rows / capacity(workers), where a new worker counts `warm_speed` for `warm_s`."""
+    """What a batch takes: fixed + rows / capacity(workers), where a young worker counts `warm_speed` for `warm_s`."""
 
     capacity: Capacity
     seen: dict[int, int]
@@ -46,7 +44,7 @@ class Service:
     warm_speed: float = 1.0
     warm_seen: int = 0
     first_s: float = 0.0
-    """How much longer the first batch takes in which a new worker takes part."""
+    """A new worker's first task takes so long, and its batch waits for it."""
     first_seen: int = 0
     busy: float = 0.0
     """The part of the fixed time that the engine does not tell: there, workers are busy with tasks as such."""
@@ -64,40 +62,37 @@ class _Weights:
     per_worker: float
     contention: float
     warm_speed: float
-    first_s: float
+
+    def rate(self, workers: Floats) -> Floats:
+        rates = self.per_worker * workers / (1 + self.contention * np.maximum(0.0, workers - 1))
+        return np.maximum(rates, 1e-9)
 
 
 def learn_service(batches: Sequence[SeenBatch], workers_max: int) -> Service | None:
-    """A robust fit over all batches, once for each warm-up that may be; the one that explains most is kept."""
-    if not batches:
+    """A robust fit over all batches without new workers, once for each warm-up that may be; the best is kept."""
+    usual = [batch for batch in batches if not batch.crew.fresh_s]
+    if not usual:
         return None
-    columns = _Columns.of(batches)
+    columns = _Columns.of(usual)
     warm_s, weights = _best(columns)
     young, errors = columns.young(warm_s) > 0, columns.errors(weights, warm_s)
-    settled = ~young & ~columns.is_first
     # 0.6745 standard deviations are the median of what is normal.
     spread = float(np.median(np.abs(np.log1p(errors)))) / 0.6745
-    counts = {int(count): int((columns.workers[settled] == count).sum()) for count in np.unique(columns.workers)}
+    counts = {int(count): int((columns.workers[~young] == count).sum()) for count in np.unique(columns.workers)}
+    first = [batch for batch in batches if batch.crew.fresh_s]
+    speed = weights.warm_speed if warm_s else 1.0
     return Service(
-        capacity=Capacity(_curve(columns, settled, weights, workers_max), Fixed(round(weights.fixed_s, 4))),
+        capacity=Capacity(_curve(columns, ~young, weights, workers_max), Fixed(round(weights.fixed_s, 4))),
         seen={count: seen for count, seen in counts.items() if seen},
         warm_s=warm_s,
-        warm_speed=round(weights.warm_speed, 3) if warm_s else 1.0,
+        warm_speed=round(speed, 3),
         warm_seen=int(young.sum()),
-        first_s=_first_s(columns, errors, weights),
-        first_seen=int(columns.is_first.sum()),
+        first_s=learn_first(first, weights.fixed_s, weights.rate, lambda age_s: 1.0 if age_s >= warm_s else speed),
+        first_seen=len(first),
         busy=round(min(max(0.0, 1 - columns.told_s / weights.fixed_s), 1.0), 3) if weights.fixed_s > 0 else 0.0,
         spread=round(spread, 3) if spread >= SPREAD_LEAST else 0.0,
         error=float(np.median(np.abs(errors))),
     )
-
-
-def _first_s(columns: _Columns, errors: Floats, weights: _Weights) -> float:
-    """What first batches took beyond the model, in the median: a fit of relative errors favours the short."""
-    if columns.is_first.sum() < FIRST_BATCHES or weights.first_s < FIRST_LEAST_S:
-        return 0.0
-    beyond_s = weights.first_s - errors * columns.execution_s
-    return round(max(0.0, float(np.median(beyond_s[columns.is_first]))), 3)
 
 
 def _best(columns: _Columns) -> tuple[float, _Weights]:
@@ -122,12 +117,11 @@ class _Columns:
     workers: Floats
     ages_s: Floats
     """A row for each batch, filled up with infinity: that is the age of a settled worker."""
-    is_first: Bools
 
     @classmethod
     def of(cls, batches: Sequence[SeenBatch]) -> _Columns:
         batches = batches[:: max(1, len(batches) // BATCHES_MOST)]
-        ages = itertools.zip_longest(*(batch.ages_s for batch in batches), fillvalue=math.inf)
+        ages = itertools.zip_longest(*(batch.crew.ages_s for batch in batches), fillvalue=math.inf)
         # zip_longest turns the table: a row for each batch needs it turned back.
         return cls(
             np.array([batch.rows for batch in batches]),
@@ -135,7 +129,6 @@ class _Columns:
             float(np.median([min(batch.fixed_s, batch.execution_s) for batch in batches])),
             np.array([batch.workers for batch in batches], dtype=np.float64),
             np.array(list(ages)).T,
-            np.array([batch.is_first for batch in batches]),
         )
 
     def young(self, warm_s: float) -> Floats:
@@ -145,8 +138,7 @@ class _Columns:
     def errors(self, weights: _Weights, warm_s: float) -> Floats:
         """Predicted / taken − 1."""
         workers = self.workers - (1 - weights.warm_speed) * self.young(warm_s)
-        rates = weights.per_worker * workers / (1 + weights.contention * np.maximum(0.0, workers - 1))
-        predicted_s = weights.fixed_s + weights.first_s * self.is_first + self.rows / np.maximum(rates, 1e-9)
+        predicted_s = weights.fixed_s + self.rows / weights.rate(workers)
         return np.asarray(predicted_s / self.execution_s - 1, dtype=np.float64)
 
     def loss(self, weights: _Weights, warm_s: float) -> float:
@@ -157,22 +149,21 @@ def _fitted(columns: _Columns, warm_s: float) -> _Weights:
     """Least squares on relative errors, with less weight for outliers."""
     work_s = np.maximum(columns.execution_s - columns.told_s, 0.05 * columns.execution_s)
     pace = float(np.median(columns.rows / work_s / columns.workers))
-    longest_s = float(columns.execution_s.max())
     pull = PULL * math.sqrt(len(columns.rows)) / float(np.mean(columns.execution_s))
 
     def weights_of(values: Floats) -> _Weights:
-        fixed_s, share, contention, speed, first = values.tolist()
-        return _Weights(fixed_s, share * pace, contention, speed, first * longest_s)
+        fixed_s, share, contention, speed = values.tolist()
+        return _Weights(fixed_s, share * pace, contention, speed)
 
     def errors(values: Floats) -> Floats:
         return np.append(columns.errors(weights_of(values), warm_s), pull * (values[0] - columns.told_s))
 
     several = len(np.unique(columns.workers)) > 1
     # The engine tells planning and commits; launching tasks comes on top, so the fixed time is hardly less.
-    low = np.array([0.9 * columns.told_s, 0.05, 0.0, 0.0, 0.0])
+    low = np.array([0.9 * columns.told_s, 0.05, 0.0, 0.0])
     short_s = float(np.quantile(columns.execution_s, 0.2))
-    high = np.array([max(columns.told_s, short_s) + 1e-6, 20.0, float(several) + 1e-9, 1.0, 1.0])
-    begin = np.clip([columns.told_s, 1.0, 0.05, 0.5, 0.05], low + 1e-10, high - 1e-10)
+    high = np.array([max(columns.told_s, short_s) + 1e-6, 20.0, float(several) + 1e-9, 1.0])
+    begin = np.clip([columns.told_s, 1.0, 0.05, 0.5], low + 1e-10, high - 1e-10)
     found = least_squares(errors, begin, bounds=(low, high), loss="soft_l1", f_scale=SCALE)
     return weights_of(np.asarray(found.x, dtype=np.float64))
 

@@ -72,7 +72,8 @@ class Stretch:
 def helped(before: Stretch, after: Stretch) -> bool:
     """Is more processed, does less wait, or, where the job keeps up, do workers bear less?
 
-    Load alone does not count: behind a hot partition, more workers only idle more.
+    Load alone does not count: behind a hot partition, more workers only idle more. A job in batches does what arrived
+    a trigger ago, which is less while load rises: it keeps up, too, if events wait no longer than before.
 
     >>> before = Stretch(workers=4, arriving=100.0, processing=80.0, backlog=5000.0, load=1.0)
     >>> helped(before, Stretch(5, 100.0, 81.9, 9000.0, 0.8)), helped(before, Stretch(5, 100.0, 82.1, 9000.0, 0.8))
@@ -84,8 +85,9 @@ def helped(before: Stretch, after: Stretch) -> bool:
     more_done = after.processing > before.processing * (1 + GAIN_LEAST * added)
     less_waits = after.backlog < before.backlog * (1 - GAIN_LEAST)
     relief = before.load * added / (1 + added)
-    eased = after.processing >= KEEPS_UP * after.arriving and after.load <= before.load - GAIN_LEAST * relief
-    return more_done or less_waits or eased
+    no_longer = after.backlog * before.arriving <= before.backlog * after.arriving
+    keeps_up = no_longer or after.processing >= KEEPS_UP * after.arriving
+    return more_done or less_waits or (keeps_up and after.load <= before.load - GAIN_LEAST * relief)
 
 
 @dataclass(slots=True)

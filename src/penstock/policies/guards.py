@@ -13,7 +13,7 @@ from typing import Any
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Policy
-from penstock.policies.calm import Confirmed, Cooldown, DownWindow, WarmUp
+from penstock.policies.calm import Confirmed, Cooldown, DownWindow, Late, WarmUp
 from penstock.policies.effect import Ineffective
 from penstock.policies.safety import Arriving, FailsStatic, Paused
 
@@ -27,6 +27,7 @@ class Guards:
 
     failures_max: int = 0
     safe_workers: int | None = None
+    late_s: float = 0.0
     down_window_s: float = 0.0
     confirm_s: float = 0.0
     cooldown_s: float = 0.0
@@ -36,7 +37,7 @@ class Guards:
     pause_file: str = ""
 
     def __post_init__(self) -> None:
-        for name in _TIMED:
+        for name in (*_TIMED, "late_s"):
             if not getattr(self, name) >= 0:
                 raise BadInput(f"{name}={getattr(self, name):g}: a guard holds for more than 0 seconds")
         if self.failures_max < 0 or (self.safe_workers or 0) < 0:
@@ -52,6 +53,8 @@ class Guards:
         """
         if self.failures_max:
             policy = FailsStatic(policy, job, self.failures_max, self.safe_workers)
+        if self.late_s:
+            policy = Late(policy, self.late_s, job.objective)
         for name, guard in _TIMED.items():
             if span_s := getattr(self, name):
                 policy = guard(policy, span_s)
@@ -70,7 +73,7 @@ _TIMED: Mapping[str, type[WarmUp | Cooldown | Confirmed | DownWindow | Arriving 
     "arrive_s": Arriving,
     "effect_s": Ineffective,
 }
-GUARDS: Mapping[str, type] = {"failures_max": FailsStatic, **_TIMED, "pause_file": Paused}
+GUARDS: Mapping[str, type] = {"failures_max": FailsStatic, "late_s": Late, **_TIMED, "pause_file": Paused}
 # Names and kinds of all that may be given, for whoever reads them as text.
 OPTIONS: Mapping[str, str] = {option.name: str(option.type).removesuffix(" | None") for option in fields(Guards)}
 
@@ -85,9 +88,12 @@ def safety(job: Job) -> dict[str, Any]:
 
     A worker of a quarter of a core takes 12 to 18 s to come, one of a cloud minutes: it is late after five times what
     is known, at least 5 minutes. A batch or tick alone tells nothing of an effect: five of them do, at least 2 minutes.
+    A new one of a quarter of a core holds a batch for 40 s; what is late for five minutes is not late for that.
     """
+    longest_s = max(job.tick_s, job.trigger_s or 0.0)
     return {
         "failures_max": 5,
+        "late_s": max(300.0, 5 * longest_s),
         "arrive_s": max(300.0, 5 * job.start_s),
-        "effect_s": max(120.0, 5 * job.tick_s, 5 * (job.trigger_s or 0.0)),
+        "effect_s": max(120.0, 5 * longest_s),
     }

@@ -25,8 +25,8 @@ from penstock.sim.toml import ScenarioFile
 from penstock.sim.workloads import Load
 
 # Starts are drawn at random: one replay would be as lucky or unlucky as the run itself.
-SEEDS = 10
-STEPS_MOST = 300_000
+SEEDS = 100
+STEPS_MOST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,10 @@ def _world(name: str, evidence: Evidence, file: ScenarioFile) -> World:
 
 def _built(named: Named, job: Job, evidence: Evidence) -> Policy:
     """A live controller puts safety rules around its policy; a replay, whose journal has a seed, does not."""
-    return named.build(job) if evidence.header.seed is not None else named.build_safe(job, lambda _: False)
+    if evidence.header.seed is not None:
+        return named.build(job)
+    rules = evidence.header.facts.get("rules", {})
+    return replace(named, parameters={**rules, **named.parameters}).build_safe(job, lambda _: False)
 
 
 def learnt_record(found: Calibration) -> dict[str, Any]:
@@ -184,4 +187,4 @@ def _batches_record(found: Calibration) -> dict[str, Any] | None:
         return None
     names = ("seen", "error", "warm_s", "warm_speed", "warm_seen", "first_s", "first_seen", "busy", "spread")
     own = {name: getattr(found.service, name) for name in names}
-    return {"trigger_s": found.trigger_s, **own, "foresees": found.foresees, "drains": found.drains}
+    return {**own, **{name: getattr(found, name) for name in ("trigger_s", "tasks", "foresees", "drains")}}

@@ -101,7 +101,9 @@ def _batch(found: Calibration, first: Evidence) -> Iterator[str]:
     yield "\n[batch]"
     yield f"trigger_s = {found.trigger_s or AT_ONCE_S!r}"
     yield f"offset_s = {trigger_offset_s(first)!r}"
-    yield f"first_s = {service.first_s!r}  # {_several(service.first_seen, 'first batch')} of new workers"
+    if found.tasks:
+        yield f"tasks = {found.tasks}  # the job's partitions"
+    yield f"first_s = {service.first_s!r}  # a new worker's first task, from {_several(service.first_seen, 'batch')}"
     yield f"busy = {service.busy!r}  # of the fixed time, what the engine does not tell: workers have tasks then"
     yield f"spread = {service.spread!r}  # batches that should take equally long"
     yield f"drains = {str(found.drains).lower()}  # workers that are given up end with their batch"

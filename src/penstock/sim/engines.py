@@ -62,19 +62,20 @@ class Continuous:
 
 @dataclass(slots=True)
 class _Running:
-    """A batch in work. A worker that joins counts from the next batch on, because the tasks are dealt out;
-    one that leaves or fails stops counting at once, and the others do its tasks, or (`drains`) when the batch ends."""
+    """A batch in work. A worker that leaves or fails stops counting at once, and the others do its tasks, or (`drains`)
+    when the batch ends. One that joins takes one of its tasks, cold as it is: the batch waits for that, and then the
+    worker counts like the others."""
 
     rows: float
     begun_s: float
     workers: float
     fixed_left_s: float
     rows_left: float
-    first_left_s: float = 0.0
-    fresh: float = 0.0
-    """Share of its workers for which it is the first."""
     slow: float = 1.0
     """How much longer than others it takes."""
+    fresh: float = 0.0
+    """Workers with their first task, each counted with its speed; and below, when the last of them will be done."""
+    fresh_until_s: float = 0.0
 
 
 class MicroBatches:
@@ -91,7 +92,7 @@ class MicroBatches:
         self._arrived_until_s = 0.0
         self._last: tuple[float, float, float, float] | None = None  # rows, execution, fixed part, end
         self._now_s = 0.0
-        self._joins = 0
+        self._joined = 0.0
         self.worked = 0.0
 
     @property
@@ -126,40 +127,58 @@ class MicroBatches:
         return start_s
 
     def _begun(self, rows: float, start_s: float, segment: Segment) -> _Running:
-        spec, workers = self._spec, segment.workers
-        joined, self._joins = segment.joins - self._joins, segment.joins
-        slow = math.exp(spec.spread * float(self._rng.standard_normal())) if spec.spread else 1.0
-        batch = _Running(rows, start_s, workers, self._capacity.fixed_s(workers) * slow, rows, slow=slow)
-        if joined and spec.first_s:
-            batch.first_left_s, batch.fresh = spec.first_s, min(1.0, joined / workers)
-        return batch
+        slow = math.exp(self._spec.spread * float(self._rng.standard_normal())) if self._spec.spread else 1.0
+        settled = max(0.0, segment.workers - (segment.joined - self._joined))
+        return _Running(rows, start_s, settled, self._capacity.fixed_s(segment.workers) * slow, rows, slow)
 
     def _work(self, batch: _Running, now_s: float, segment: Segment, rate: float) -> float:
+        self._deal(batch, now_s, segment)
+        end_s = min(segment.end_s, batch.fresh_until_s) if batch.fresh else segment.end_s
         # While the job pauses nobody works, drained or not.
         stays = self._spec.drains and segment.workers > 0
         workers = batch.workers if stays else min(batch.workers, segment.workers)
         speed = self._capacity.capacity(workers) / batch.slow if workers else 0.0
+        if batch.fresh and segment.workers:
+            share = min(1.0, batch.fresh / segment.workers)
+            self.worked += share * self._capacity.capacity(segment.workers) * (end_s - now_s)
         if workers:
-            now_s += self._led(batch, segment.end_s - now_s, speed)
+            now_s += self._led(batch, end_s - now_s, speed)
         takes_s = batch.rows_left / speed if speed else math.inf
-        if batch.fixed_left_s > 0 or batch.first_left_s > 0 or now_s + takes_s > segment.end_s:
-            done = speed * (segment.end_s - now_s)
+        if batch.fixed_left_s > 0 or now_s + takes_s > end_s:
+            done = speed * (end_s - now_s)
             batch.rows_left -= done
             self.worked += done * batch.slow
-            return segment.end_s
+            return end_s
         self.worked += batch.rows_left * batch.slow
-        now_s += takes_s
-        self._finish(batch, now_s, rate)
-        return now_s
+        batch.rows_left = 0.0
+        if batch.fresh:
+            return end_s
+        self._finish(batch, now_s + takes_s, rate)
+        return now_s + takes_s
+
+    def _deal(self, batch: _Running, now_s: float, segment: Segment) -> None:
+        """A task for each new worker, while there are some; those that have done their first one join the others."""
+        came = segment.joined - self._joined
+        if came > 0 and self._has_tasks(batch):
+            batch.fresh += came
+            batch.fresh_until_s = now_s + self._spec.first_s * batch.slow
+            batch.rows_left -= min(came * batch.rows / self._spec.tasks, batch.rows_left) if self._spec.tasks else 0.0
+            self._joined = segment.joined
+        if batch.fresh and now_s >= batch.fresh_until_s:
+            batch.workers += batch.fresh
+            batch.fresh = 0.0
+
+    def _has_tasks(self, batch: _Running) -> bool:
+        """Those in work are half done on average."""
+        tasks, left = self._spec.tasks, batch.rows_left / batch.rows
+        return left * tasks > batch.workers / 2 if tasks else left > 0
 
     def _led(self, batch: _Running, left_s: float, speed: float) -> float:
-        """Seconds spent on what comes before the first row; new workers are busy with themselves, the others wait."""
-        first_s = min(batch.first_left_s, left_s)
-        fixed_s = min(batch.fixed_left_s, left_s - first_s)
-        batch.first_left_s -= first_s
+        """Seconds spent on what comes before the first row."""
+        fixed_s = min(batch.fixed_left_s, left_s)
         batch.fixed_left_s -= fixed_s
-        self.worked += (batch.fresh * first_s + self._spec.busy * fixed_s) * speed * batch.slow
-        return first_s + fixed_s
+        self.worked += self._spec.busy * fixed_s * speed * batch.slow
+        return fixed_s
 
     def _finish(self, batch: _Running, now_s: float, rate: float) -> None:
         self._arrive_until(now_s, rate)
@@ -187,8 +206,9 @@ class MicroBatches:
         speed = self._capacity.capacity(workers)
         if self._running is not None:
             batch = self._running
-            ends_s = now_s + batch.first_left_s + batch.fixed_left_s
+            ends_s = now_s + batch.fixed_left_s
             ends_s += batch.rows_left * batch.slow / speed if speed else 0.0
+            ends_s = max(ends_s, batch.fresh_until_s)
         else:
             rows = min(self.fifo.waiting, self._spec.rows_max or math.inf)
             fixed_s = self._capacity.fixed_s(workers)

@@ -20,8 +20,8 @@ class Segment:
     end_s: float
     workers: float
     """Running workers, each counted with its speed; 0 while the job pauses."""
-    joins: int = 0
-    """How many workers have joined so far."""
+    joined: float = 0.0
+    """How many workers have joined so far, each counted with its first speed."""
 
 
 @dataclass(eq=False, slots=True)
@@ -42,7 +42,7 @@ class Fleet:
         self._events: list[tuple[float, int, Callable[[float, _Slot], None], _Slot]] = []
         self._events_made = 0
         self._speed = 0.0
-        self._joins = 0
+        self._joined = 0.0
         self._paused_until_s = 0.0
         self._who: list[tuple[str, float]] = []
         self.shown_later_s = 0.0
@@ -83,14 +83,14 @@ class Fleet:
         segments: list[Segment] = []
         now_s = begin_s
         if not self._events and begin_s >= self._paused_until_s:
-            return [Segment(begin_s, end_s, self._speed, self._joins)]
+            return [Segment(begin_s, end_s, self._speed, self._joined)]
         while now_s < end_s:
             next_s = min(end_s, self._events[0][0]) if self._events else end_s
             if now_s < self._paused_until_s:
                 next_s = min(next_s, self._paused_until_s)
             if next_s > now_s:
                 paused = now_s < self._paused_until_s
-                segments.append(Segment(now_s, next_s, 0.0 if paused else self._speed, self._joins))
+                segments.append(Segment(now_s, next_s, 0.0 if paused else self._speed, self._joined))
             now_s = next_s
             while self._events and self._events[0][0] <= now_s and now_s < end_s:
                 _, _, action, slot = heapq.heappop(self._events)
@@ -108,13 +108,13 @@ class Fleet:
 
     def _ready(self, now_s: float, slot: _Slot) -> None:
         slot.runs = True
-        self._joins += 1
         spec = self._spec
         if spec.warm_s > 0:
             slot.speed = spec.warm_speed
             self._at(now_s + spec.warm_s, self._settle, slot)
         else:
             self._settle(now_s, slot)
+        self._joined += slot.speed
         self._plan_failure(now_s, slot)
         self._changed()
         self._reconfigure(now_s, 1)

@@ -98,8 +98,10 @@ class BatchSpec:
     trigger_s: float = 10.0
     rows_max: float = 0.0
     """Spark's maxOffsetsPerTrigger."""
+    tasks: int = 0
+    """How many tasks a batch has: when all are dealt out, a worker that joins waits for the next; 0: countless."""
     first_s: float = 0.0
-    """How much longer the first batch takes in which a new worker takes part: code generation, JIT."""
+    """A new worker's first task takes so long (class loading, code generation, imports), and its batch waits for it."""
     busy: float = 0.0
     """The part of a batch's fixed time in which workers are busy, with launching tasks and not with planning; 0…1."""
     spread: float = 0.0
@@ -113,7 +115,7 @@ class BatchSpec:
 
     def __post_init__(self) -> None:
         between("batch.trigger_s", self.trigger_s, 1e-3)
-        for key in ("rows_max", "first_s", "offset_s"):
+        for key in ("rows_max", "tasks", "first_s", "offset_s"):
             between(f"batch.{key}", getattr(self, key), 0)
         between("batch.busy", self.busy, 0, 1)
         between("batch.spread", self.spread, 0, 2)
