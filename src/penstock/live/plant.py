@@ -93,8 +93,7 @@ class SparkPlant:
         """None until every query has ended its first batch; an idle query is a rate of 0."""
         now_s = time.time()
         try:
-            for watched in self._watched.values():
-                self._follow(watched, now_s)
+            news = [report for watched in self._watched.values() for report in self._follow(watched, now_s)]
             there = executors(self._spark)
         except (Py4JError, PySparkException, OSError) as error:
             raise PlantError(
@@ -105,6 +104,7 @@ class SparkPlant:
         if not self._watched or any(watched.queue.last is None for watched in self._watched.values()):
             return None
         self._slots.settle(sorted(there, key=_age))
+        self._learn(news, there)
         if not self._used:
             # A load is the difference of two readings; the first alone would look like an idle job.
             self._used, self._last_s = self._busy(there), now_s
@@ -163,16 +163,16 @@ class SparkPlant:
         """Queries that have not told anything yet."""
         return [each.query.name or each.query.id for each in self._watched.values() if each.queue.last is None]
 
-    def _follow(self, watched: _Watched, now_s: float) -> None:
+    def _follow(self, watched: _Watched, now_s: float) -> list[Report]:
         if not watched.query.isActive:
             self._find_again(watched)
         reports = self._news(watched)
-        self._learn(reports)
         for report in reports:
             for number, source in enumerate(report.sources):
                 if (teller := self._teller(watched, number, source)) is not None:
                     teller.note(source)
         watched.queue.advance(now_s, reports, lambda report: self._behind(watched, report))
+        return reports
 
     def _find_again(self, watched: _Watched) -> None:
         """A query that was started again is the same to us; one that was stopped is idle."""
@@ -215,11 +215,10 @@ class SparkPlant:
                 watched.seen = batch
         return reports
 
-    def _learn(self, reports: list[Report]) -> None:
+    def _learn(self, reports: list[Report], crew: Mapping[str, Executor]) -> None:
         if isinstance(self._job.capacity, Learned):
-            workers = len(self._slots.running.workers)
             for report in reports:
-                self._job.capacity.note(report.rows, report.execution_s - report.fixed_s, report.fixed_s, workers)
+                self._job.capacity.note(report.rows, report.execution_s - report.fixed_s, report.fixed_s, crew)
 
     def _behind(self, watched: _Watched, report: Report) -> float:
         told = [self._teller(watched, number, source) for number, source in enumerate(report.sources)]
