@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from penstock.apps.catalogue import APPS
-from penstock.live.meter import MeterPlan, measure
+from penstock.live.meter import measure
+from penstock.live.meter_plan import MeterPlan
 from penstock.models.capacity import Capacity
 from penstock.models.fitting import fit_model
 from penstock.models.samples import read_rows, read_samples, write_samples

@@ -70,11 +70,11 @@ def test_from_a_job_of_ones_own_to_a_number_of_workers(tmp_path: Path) -> None:
 
 def test_a_measurement_that_is_complete_is_not_made_again_and_one_of_something_else_is_refused(tmp_path: Path) -> None:
     from penstock.apps.catalogue import APPS
-    from penstock.live.meter import MeterPlan, _settings
+    from penstock.live.meter_plan import MeterPlan
     from penstock.live.sampler import Sampling
     from penstock.live.setup import describe
 
-    setup = describe(APPS["grep"], _settings(MeterPlan()), Sampling(), True)
+    setup = describe(APPS["grep"], MeterPlan().settings, Sampling(), True)
     row: dict[str, Any] = {
         "app": "grep",
         "source": "files",

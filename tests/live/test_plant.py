@@ -7,20 +7,23 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.errors import BadInput
+from penstock.live.arrivals import Places
 from penstock.live.attach import Wanted
 from penstock.live.executors import Executor, SlotTime
-from penstock.live.plant import SparkPlant, _Watched
 from penstock.live.queue import QueryQueue
+from penstock.live.watched import Watched
 from penstock.models.capacity import About, Capacity, write_model
 from penstock.models.curves import Linear
 from tests.live.test_progress import KAFKA
 
 
-def watched() -> _Watched:
-    return _Watched(cast(StreamingQuery, None), QueryQueue(0.0, 1.0, 1.0))
+def watched() -> Watched:
+    no_spark, no_query = cast(SparkSession, None), cast(StreamingQuery, None)
+    return Watched(no_spark, no_query, QueryQueue(0.0, 1.0, 1.0), Places())
 
 
 def report(batch: int, **other: Any) -> dict[str, Any]:
@@ -32,9 +35,9 @@ def test_a_report_that_cannot_be_read_costs_itself_alone() -> None:
     damaged = report(4)
     del damaged["durationMs"]
     told = [report(3), damaged, report(5)]
-    assert [each.batch for each in SparkPlant._read(query, told)] == [3, 5]
+    assert [each.batch for each in query.read(told)] == [3, 5]
     assert "KeyError 'durationMs'" in query.wrong  # one tick without a decision
-    assert [each.batch for each in SparkPlant._read(query, [*told, report(6)])] == [6]
+    assert [each.batch for each in query.read([*told, report(6)])] == [6]
     assert query.wrong == ""
 
 
@@ -43,7 +46,7 @@ def test_while_the_newest_report_cannot_be_read_nothing_is_known(missing: str) -
     query = watched()
     damaged = report(4)
     del damaged[missing]
-    assert [each.batch for each in SparkPlant._read(query, [report(3), damaged])] == [3]
+    assert [each.batch for each in query.read([report(3), damaged])] == [3]
     assert f"KeyError '{missing}'" in query.wrong
 
 

@@ -65,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
 def _measure(folder: Path) -> Capacity:
     """What 1 and 2 workers can take, on a real cluster; and the model of it."""
     from penstock.apps.catalogue import APPS
-    from penstock.live.meter import MeterPlan, measure
+    from penstock.live.meter import measure
+    from penstock.live.meter_plan import MeterPlan
 
     samples, path = folder / "samples.parquet", folder / "model.json"
     discard(samples)

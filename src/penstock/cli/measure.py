@@ -64,7 +64,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     from penstock.apps.app import find_app
     from penstock.apps.catalogue import APPS
-    from penstock.live.meter import MeterPlan, measure
+    from penstock.live.meter import measure
+    from penstock.live.meter_plan import MeterPlan
 
     writable(options.out)
     trigger_s = duration_s(options.trigger)

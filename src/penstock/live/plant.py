@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -17,33 +16,19 @@ from penstock.core.errors import PlantError
 from penstock.core.job import Job
 from penstock.core.loop import Step
 from penstock.core.observation import Observation, WorkerTable
-from penstock.live.arrivals import Places, Waiting, find_waiting
+from penstock.live.arrivals import Places
 from penstock.live.executors import Executor, SlotTime, decommission, executors, kill, request
 from penstock.live.learned import Learned
-from penstock.live.progress import Report, SourceReport
+from penstock.live.progress import Report
 from penstock.live.queue import QueryQueue
 from penstock.live.slots import Slots
+from penstock.live.watched import Watched
 
 # A batch that overruns leaves no gap between batches: after this long an executor is drained instead.
 BOUNDARY_S = 60.0
 
 BusySeconds = Callable[[Mapping[str, Executor]], Mapping[str, float]]
 """For each executor, the time that it was busy with all it has: its increase over the time that passed is its load."""
-
-
-@dataclass(slots=True)
-class _Watched:
-    """A query, its queue and who tells what waits for it."""
-
-    query: StreamingQuery
-    queue: QueryQueue
-    seen: int = -1
-    """The last batch with rows that was taken in, or could not be read."""
-    wrong: str = ""
-    """Why its newest reports cannot be read; empty when they can. What is not known must not look like a backlog."""
-    mark: tuple[int | None, str | None] | None = None
-    waiting: dict[int, Waiting | None] = field(default_factory=dict)
-    """By the number of the source: two may have one description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +53,7 @@ class SparkPlant:
         self._spark, self._job = spark, job
         self._places, self._busy, self._is_dry = ways.places, ways.busy, ways.is_dry
         self.origin_s = self._last_s = time.time()
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, Watched] = {}
         self._slots = Slots(Allocation.of(max(1, len(executors(spark)))))
         self._used: Mapping[str, float] = {}
         self._ending_since_s: float | None = None
@@ -87,13 +72,13 @@ class SparkPlant:
         if self._before is not None and not self._watched:
             seen = self._before.seen
             queue.go_on(seen.arrived, seen.processed, self.origin_s + seen.time_s - seen.latency_s)
-        self._watched[query.id] = _Watched(query, queue)
+        self._watched[query.id] = Watched(self._spark, query, queue, self._places)
 
     def observe(self) -> Observation | None:
         """None until every query has ended its first batch; an idle query is a rate of 0."""
         now_s = time.time()
         try:
-            news = [report for watched in self._watched.values() for report in self._follow(watched, now_s)]
+            news = [report for watched in self._watched.values() for report in watched.follow(now_s)]
             there = executors(self._spark)
         except (Py4JError, PySparkException, OSError) as error:
             raise PlantError(
@@ -152,82 +137,17 @@ class SparkPlant:
     @property
     def unknown_backlog(self) -> list[str]:
         """Sources that do not tell what waits."""
-        found = []
-        for each in self._watched.values():
-            sources = each.queue.last.sources if each.queue.last else ()
-            found += [source.name for number, source in enumerate(sources) if each.waiting.get(number, ...) is None]
-        return found
+        return [name for each in self._watched.values() for name in each.unknown_backlog]
 
     @property
     def awaited(self) -> list[str]:
         """Queries that have not told anything yet."""
         return [each.query.name or each.query.id for each in self._watched.values() if each.queue.last is None]
 
-    def _follow(self, watched: _Watched, now_s: float) -> list[Report]:
-        if not watched.query.isActive:
-            self._find_again(watched)
-        reports = self._news(watched)
-        for report in reports:
-            for number, source in enumerate(report.sources):
-                if (teller := self._teller(watched, number, source)) is not None:
-                    teller.note(source)
-        watched.queue.advance(now_s, reports, lambda report: self._behind(watched, report))
-        return reports
-
-    def _find_again(self, watched: _Watched) -> None:
-        """A query that was started again is the same to us; one that was stopped is idle."""
-        again = [query for query in self._spark.streams.active if query.id == watched.query.id]
-        if again:
-            watched.query = again[0]
-        elif (failure := watched.query.exception()) is not None:
-            name = watched.query.name or watched.query.id
-            raise PlantError(f"query {name} has failed: {str(failure).splitlines()[0][:200]}")
-
-    def _news(self, watched: _Watched) -> list[Report]:
-        """Batches that ended since the last look; of those before the first look, the last alone.
-
-        An idle trigger reports, too: 0 rows under the number of the batch to come. It counts as seen only at the
-        beginning, where it says that there is nothing to read.
-        """
-        last = watched.query.lastProgress
-        if last is None or (mark := (last.get("batchId"), last.get("timestamp"))) == watched.mark:
-            return []
-        watched.mark = mark
-        if watched.queue.last is None:
-            return self._read(watched, [last])
-        *older, last = watched.query.recentProgress
-        told = [each for each in older if "batchId" in each] + [last]
-        return self._read(watched, [each for each in told if each.get("numInputRows") != 0])
-
-    @staticmethod
-    def _read(watched: _Watched, told: Iterable[Mapping[str, Any]]) -> list[Report]:
-        """Those that are new. One that cannot be read is left out for good; the others count."""
-        reports, watched.wrong = [], ""
-        for progress in told:
-            batch = progress.get("batchId", watched.seen)
-            if "batchId" in progress and batch <= watched.seen:
-                continue
-            try:
-                reports.append(Report.of(progress))
-            except PlantError as error:
-                watched.wrong = str(error)
-            if progress.get("numInputRows") != 0:
-                watched.seen = batch
-        return reports
-
     def _learn(self, reports: list[Report], crew: Mapping[str, Executor]) -> None:
         if isinstance(self._job.capacity, Learned):
             for report in reports:
                 self._job.capacity.note(report.rows, report.execution_s - report.fixed_s, report.fixed_s, crew)
-
-    def _behind(self, watched: _Watched, report: Report) -> float:
-        told = [self._teller(watched, number, source) for number, source in enumerate(report.sources)]
-        return sum(each.after(source) for each, source in zip(told, report.sources, strict=True) if each is not None)
-
-    def _teller(self, watched: _Watched, number: int, source: SourceReport) -> Waiting | None:
-        if number not in watched.waiting:
-            watched.waiting[number] = find_waiting(self._spark, watched.query, number, source, self._places)
-        return watched.waiting[number]
 
     def _observation(self, now_s: float, there: Mapping[str, Executor]) -> Observation:
         queues = [watched.queue for watched in self._watched.values()]

@@ -93,7 +93,7 @@ class DownWindow(Guard):
 class Late(Guard):
     """No fewer workers while the objective is missed. After so long it lets go: then workers are not what it takes.
 
-    A batch that waits for one cold worker leaves the others idle: live, their mean CPU fell to 21 % at twice the bound.
+    A batch that waits for one cold worker leaves the others idle: live, the mean CPU was 21 % with events 75 s old.
     """
 
     _since_s: float | None = None
