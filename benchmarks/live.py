@@ -147,7 +147,7 @@ def simulated(lives: Sequence[Live]) -> list[str]:
     is_met = abs(total.cost_off or 0.0) <= COST_OFF and abs(total.violation_off) <= MISSED_OFF
     first_s = learnt.service.first_s if learnt.service else 0.0
     asked = "Asked for: cost within 10 %, time missed within 2"
-    lines = [*CALIBRATED, f"on a quarter of a core): {first_s:.0f} s are learnt here. {asked}"]
+    lines = [*CALIBRATED, f"task of a new executor (JIT, imports, a quarter of a core): {first_s:.0f} s are learnt. {asked}"]
     lines += [f"points. Over all three that is **{'met' if is_met else 'not met'}**.", "", *TABLE]
     for each in (*found, total):
         cost, missed, actions = list(each.rows())[:3]
@@ -182,7 +182,7 @@ CALIBRATED = (
     "",
     "`penstock calibrate docs/live/*.jsonl -o scenario.toml` learns the simulator from these runs and replays each",
     "with a hundred seeds; in brackets, between what they lie: a run of ten minutes is one draw of many, and a tick of",
-    "20 s is 3 points of it. It matters most how long a batch waits for a new executor's first task (JIT, imports,",
+    "20 s is 3 points of it: one run alone may be off by more. It matters most how long a batch waits for the first",
 )
 TABLE = (
     "| run | cost | simulated | off | missed | simulated | off | actions | simulated | off |",

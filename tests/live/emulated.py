@@ -1,13 +1,15 @@
 """A Spark application that is emulated, seen through the live plant's own queue and slots: live journals in a second.
 
-Executors start in 12 to 18 s; a batch takes 1.2 s before its first row, its first on a new executor 3 s longer, while
-that one alone is busy; like batches differ by 8 %. Ticks come a little late, triggers by the clock.
+Executors start in 12 to 18 s. A batch is planned in 0.7 s; its 40 tasks are dealt out one by one to whoever is free,
+also to an executor that has just come, whose first one takes 6 s longer. A task takes 20 ms as such; like batches
+differ by 8 %. Ticks come a little late, triggers by the clock.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +29,23 @@ from penstock.models.curves import Scalability
 from penstock.policies.naming import Named
 
 TRUTH = Scalability(62.0, 0.05)
-PLAN_S, TASKS_S, FIRST_S = 0.7, 0.5, 3.0
+PLAN_S, TASKS, TASK_S, FIRST_S = 0.7, 40, 0.02, 6.0
 BUSY, IDLE = 0.92, 0.03
 LEVELS = (0.05, 0.25, 0.5, 0.75, 1.0, 0.75, 0.5, 0.25, 0.05, 0.05)
 PEAK, HELD_S = 160.0, 60.0
 ORIGIN_S, MOMENT_S = 1000.37, 0.05
+
+
+@dataclass
+class Work:
+    """A batch in work."""
+
+    begun_s: float
+    rows: float
+    unequal: float
+    left: int = TASKS
+    free_s: dict[str, float] = field(default_factory=dict)
+    """When each executor has done its task."""
 
 
 class EmulatedSpark:
@@ -50,7 +64,7 @@ class EmulatedSpark:
         self._starting_s: list[float] = []
         self._warm = set(self._since_s)
         self._arrived = self._taken = self._next_s = 0.0
-        self._work: tuple[float, float, float, float, set[str]] | None = None  # begun, rows, alone until, end, fresh
+        self._work: Work | None = None
         self._reports: list[Report] = []
 
     def ticks(self, seconds: float) -> Iterator[None]:
@@ -113,35 +127,40 @@ class EmulatedSpark:
             self._since_s[name], self._cpu_s[name] = self._now_s, 0.0
         if self._work is None:
             self._rest()
+        if self._work is not None:
+            self._deal(self._work)
         for name in self._since_s:
-            self._cpu_s[name] += MOMENT_S * (BUSY if self._is_busy(name) else IDLE)
-        if self._work is not None and self._now_s >= self._work[3]:
-            self._end()
+            is_busy = self._work is not None and self._work.free_s.get(name, 0.0) > self._now_s
+            self._cpu_s[name] += MOMENT_S * (BUSY if is_busy else IDLE)
+        if self._work is not None and not self._work.left and max(self._work.free_s.values()) <= self._now_s:
+            self._end(self._work)
 
     def _rest(self) -> None:
         for name in self._slots.to_end():
             self._since_s.pop(name, None)
         if self._now_s < self._next_s or self._arrived <= self._taken or not self._since_s:
             return
-        rows, fresh = self._arrived - self._taken, self._since_s.keys() - self._warm
-        self._warm |= fresh
         unequal = math.exp(0.08 * float(self._rng.standard_normal()))
-        shared_s = self._now_s + PLAN_S + (TASKS_S + rows / TRUTH.rate(len(self._since_s))) * unequal
-        end_s = shared_s + (FIRST_S * float(self._rng.uniform(0.7, 1.3)) if fresh else 0.0)
-        self._work = (self._now_s, rows, shared_s, end_s, set(fresh))
+        self._work = Work(self._now_s, self._arrived - self._taken, unequal)
 
-    def _is_busy(self, name: str) -> bool:
-        if self._work is None or self._now_s < self._work[0] + PLAN_S:
-            return False
-        return self._now_s < self._work[2] or name in self._work[4]
+    def _deal(self, work: Work) -> None:
+        """A task to each executor that is free; one that comes to its first task takes its time."""
+        count = len(self._since_s)
+        task_s = TASK_S + work.rows / TASKS / (TRUTH.rate(count) / count)
+        for name, since_s in self._since_s.items():
+            free_s = work.free_s.get(name, max(work.begun_s + PLAN_S, since_s))
+            while work.left and free_s <= self._now_s:
+                cold_s = 0.0 if name in self._warm else FIRST_S * float(self._rng.uniform(0.8, 1.2))
+                self._warm.add(name)
+                free_s += task_s * work.unequal + cold_s
+                work.left, work.free_s[name] = work.left - 1, free_s
 
-    def _end(self) -> None:
-        assert self._work is not None
+    def _end(self, work: Work) -> None:
         assert self._job.trigger_s is not None
-        begun_s, rows, *_ = self._work
-        self._reports.append(Report("q", 0, begun_s, self._now_s - begun_s, PLAN_S, rows, None, 0.0, ()))
-        self._taken += rows
-        strikes = math.floor(begun_s / self._job.trigger_s + 1e-9) + 1
+        took_s = self._now_s - work.begun_s
+        self._reports.append(Report("q", 0, work.begun_s, took_s, PLAN_S, work.rows, None, 0.0, ()))
+        self._taken += work.rows
+        strikes = math.floor(work.begun_s / self._job.trigger_s + 1e-9) + 1
         self._next_s, self._work = max(self._now_s, strikes * self._job.trigger_s), None
 
 
@@ -150,7 +169,7 @@ def emulated_journal(path: Path, policy: str, seed: int, bound_s: float) -> Path
     flow, limits, price = Dataflow((Operator("images", 0.0),)), Limits(1, 5), Price()
     objective, kinds = Objective(bound_s), (WorkerKind(cores=0.25),)
     job = Job("images", flow, Learned(), limits, 5.0, kinds, objective, price, trigger_s=5.0)
-    header = Header("images", policy, limits, objective, price, 5.0, origin_s=ORIGIN_S)
+    header = Header("images", policy, limits, objective, price, 5.0, origin_s=ORIGIN_S, facts={"partitions": TASKS})
     plant = EmulatedSpark(job, seed)
     built = Named.parse(policy).build_safe(job, lambda _: False)
     with JournalWriter.at(path, header) as journal:

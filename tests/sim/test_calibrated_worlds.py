@@ -62,10 +62,10 @@ def test_a_worker_that_comes_while_a_batch_runs_makes_it_wait_too_if_a_task_is_l
     # 600 rows at 10 s take one worker 7 s. A second one comes at 15 s, when 200 are left: a third of the tasks.
     coming: dict[str, Any] = {"ticks": 8, "targets": {2: 2}, "worker": WorkerSpec(start_s=5.0)}
     assert executions(watch(batch=BatchSpec(10.0, first_s=8.0), **coming))[0] == pytest.approx(13.0)
-    # Of ten tasks three are left, one in work: it takes one, which holds the batch.
+    # Of ten tasks three are left, half of one in work: it takes one, which holds the batch.
     assert executions(watch(batch=BatchSpec(10.0, tasks=10, first_s=8.0), **coming))[0] == pytest.approx(13.0)
-    # Of one task none is left, so it has its first in the next batch: 600 rows at 20 s, the old one takes 7 s, it 8.
-    took = executions(watch(batch=BatchSpec(10.0, tasks=1, first_s=8.0), **coming))
+    # Of two tasks none is left, so it has its first in the next batch: 600 rows at 20 s, the old one takes 7 s, it 8.
+    took = executions(watch(batch=BatchSpec(10.0, tasks=2, first_s=8.0), **coming))
     assert took[:2] == pytest.approx([7.0, 8.0])
 
 

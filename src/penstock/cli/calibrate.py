@@ -129,7 +129,9 @@ def _learnt_lines(found: Calibration) -> Iterator[str]:
         yield f"a worker starts in {starts.low_s:.3g} … {starts.high_s:.3g} s ({show.several(starts.seen, 'start')})"
     if service is not None:
         counts = ", ".join(f"{count}: {show.count(found.capacity.capacity(count))}/s" for count in sorted(service.seen))
-        yield f"workers can do {counts}; a batch takes {found.capacity.fixed.base_s:.3g} s before its first row"
+        fixed = found.capacity.fixed
+        tasks = f", and {fixed.shared_s:.3g} s of tasks as such that workers share" if fixed.shared_s else ""
+        yield f"workers can do {counts}; a batch takes {fixed.base_s:.3g} s before its first row{tasks}"
         total = show.several(sum(service.seen.values()), "settled batch")
         yield f"predicted batch times are off by {show.share(service.error)} in the median ({total})"
         if service.warm_s:

@@ -24,10 +24,16 @@ class Fixed:
 
     base_s: float = 0.0
     per_worker_s: float = 0.0
+    shared_s: float = 0.0
+    """Where the number of tasks does not grow with the workers: all of them as such, on one worker."""
 
     def __post_init__(self) -> None:
-        if not self.base_s >= 0 or not self.per_worker_s >= 0:
+        if not min(self.base_s, self.per_worker_s, self.shared_s) >= 0:
             raise BadInput("the fixed time of a batch must not be negative")
+
+    def seconds(self, workers: float) -> float:
+        shared_s = self.shared_s / workers if workers > 0 else 0.0
+        return self.base_s + self.per_worker_s * workers + shared_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ class Capacity:
         return self.curve.rate(workers)
 
     def fixed_s(self, workers: float) -> float:
-        return self.fixed.base_s + self.fixed.per_worker_s * workers
+        return self.fixed.seconds(workers)
 
     def sustainable(self, workers: float, trigger_s: float | None) -> float:
         """capacity · (1 − fixed / trigger): every batch pays its fixed time."""

@@ -35,7 +35,7 @@ SPREAD_LEAST = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a batch takes: fixed + rows / capacity(workers), where a young worker counts `warm_speed` for `warm_s`."""
+    """A batch takes fixed(workers) + rows / capacity(workers); a young worker counts `warm_speed` for `warm_s`."""
 
     capacity: Capacity
     seen: dict[int, int]
@@ -59,9 +59,14 @@ class _Weights:
     """What is fitted."""
 
     fixed_s: float
+    shared_s: float
+    """Tasks as such: a topic's ten partitions are ten tasks, whoever does them."""
     per_worker: float
     contention: float
     warm_speed: float
+
+    def fixed(self, workers: Floats) -> Floats:
+        return self.fixed_s + self.shared_s / np.maximum(workers, 1e-9)
 
     def rate(self, workers: Floats) -> Floats:
         rates = self.per_worker * workers / (1 + self.contention * np.maximum(0.0, workers - 1))
@@ -76,20 +81,29 @@ def learn_service(batches: Sequence[SeenBatch], workers_max: int) -> Service | N
     columns = _Columns.of(usual)
     warm_s, weights = _best(columns)
     young, errors = columns.young(warm_s) > 0, columns.errors(weights, warm_s)
+    fixed_s = float(weights.fixed(np.median(columns.workers)))
     # 0.6745 standard deviations are the median of what is normal.
     spread = float(np.median(np.abs(np.log1p(errors)))) / 0.6745
     counts = {int(count): int((columns.workers[~young] == count).sum()) for count in np.unique(columns.workers)}
     first = [batch for batch in batches if batch.crew.fresh_s]
     speed = weights.warm_speed if warm_s else 1.0
     return Service(
-        capacity=Capacity(_curve(columns, ~young, weights, workers_max), Fixed(round(weights.fixed_s, 4))),
+        capacity=Capacity(
+            _curve(columns, ~young, weights, workers_max),
+            Fixed(round(weights.fixed_s, 4), shared_s=round(weights.shared_s, 4)),
+        ),
         seen={count: seen for count, seen in counts.items() if seen},
         warm_s=warm_s,
         warm_speed=round(speed, 3),
         warm_seen=int(young.sum()),
-        first_s=learn_first(first, weights.fixed_s, weights.rate, lambda age_s: 1.0 if age_s >= warm_s else speed),
+        first_s=learn_first(
+            first,
+            lambda workers, rows: weights.fixed(workers) + rows / weights.rate(workers),
+            lambda age_s: 1.0 if age_s >= warm_s else speed,
+            spread,
+        ),
         first_seen=len(first),
-        busy=round(min(max(0.0, 1 - columns.told_s / weights.fixed_s), 1.0), 3) if weights.fixed_s > 0 else 0.0,
+        busy=round(min(max(0.0, 1 - columns.told_s / fixed_s), 1.0), 3) if fixed_s > 0 else 0.0,
         spread=round(spread, 3) if spread >= SPREAD_LEAST else 0.0,
         error=float(np.median(np.abs(errors))),
     )
@@ -138,7 +152,7 @@ class _Columns:
     def errors(self, weights: _Weights, warm_s: float) -> Floats:
         """Predicted / taken − 1."""
         workers = self.workers - (1 - weights.warm_speed) * self.young(warm_s)
-        predicted_s = weights.fixed_s + self.rows / weights.rate(workers)
+        predicted_s = weights.fixed(workers) + self.rows / weights.rate(workers)
         return np.asarray(predicted_s / self.execution_s - 1, dtype=np.float64)
 
     def loss(self, weights: _Weights, warm_s: float) -> float:
@@ -152,18 +166,20 @@ def _fitted(columns: _Columns, warm_s: float) -> _Weights:
     pull = PULL * math.sqrt(len(columns.rows)) / float(np.mean(columns.execution_s))
 
     def weights_of(values: Floats) -> _Weights:
-        fixed_s, share, contention, speed = values.tolist()
-        return _Weights(fixed_s, share * pace, contention, speed)
+        fixed_s, shared_s, share, contention, speed = values.tolist()
+        return _Weights(fixed_s, shared_s, share * pace, contention, speed)
 
     def errors(values: Floats) -> Floats:
-        return np.append(columns.errors(weights_of(values), warm_s), pull * (values[0] - columns.told_s))
+        told = pull * np.array([values[0] - columns.told_s, values[1]])
+        return np.append(columns.errors(weights_of(values), warm_s), told)
 
     several = len(np.unique(columns.workers)) > 1
     # The engine tells planning and commits; launching tasks comes on top, so the fixed time is hardly less.
-    low = np.array([0.9 * columns.told_s, 0.05, 0.0, 0.0])
+    low = np.array([0.9 * columns.told_s, 0.0, 0.05, 0.0, 0.0])
     short_s = float(np.quantile(columns.execution_s, 0.2))
-    high = np.array([max(columns.told_s, short_s) + 1e-6, 20.0, float(several) + 1e-9, 1.0])
-    begin = np.clip([columns.told_s, 1.0, 0.05, 0.5], low + 1e-10, high - 1e-10)
+    most_s = short_s * float(np.median(columns.workers)) if several else 0.0
+    high = np.array([max(columns.told_s, short_s) + 1e-6, most_s + 1e-6, 20.0, float(several) + 1e-9, 1.0])
+    begin = np.clip([columns.told_s, 0.0, 1.0, 0.05, 0.5], low + 1e-10, high - 1e-10)
     found = least_squares(errors, begin, bounds=(low, high), loss="soft_l1", f_scale=SCALE)
     return weights_of(np.asarray(found.x, dtype=np.float64))
 
@@ -175,10 +191,10 @@ def _curve(columns: _Columns, settled: Bools, weights: _Weights, workers_max: in
         return Linear(round(weights.per_worker, 6))
     bent = Scalability(weights.per_worker, weights.contention)
     rates = {count: bent.rate(count) for count in range(1, min(COUNTS_MOST, max(workers_max, counts[-1])) + 1)}
-    work_s = columns.execution_s - weights.fixed_s
+    work_s = columns.execution_s - weights.fixed(columns.workers)
     for count in counts:
-        # A batch that is nearly all fixed time tells nothing of the rate.
-        chosen = settled & (columns.workers == count) & (work_s > 0.2 * columns.execution_s)
+        # A batch that is mostly fixed time tells little of the rate.
+        chosen = settled & (columns.workers == count) & (work_s > 0.4 * columns.execution_s)
         if chosen.sum() >= OWN_BATCHES:
             rates[count] = float(np.median(columns.rows[chosen] / work_s[chosen]))
     return Table(tuple(sorted(rates)), tuple(round(rates[count], 4) for count in sorted(rates)))

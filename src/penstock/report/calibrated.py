@@ -175,6 +175,7 @@ def learnt_record(found: Calibration) -> dict[str, Any]:
         "starts": asdict(found.starts) if found.starts else None,
         "capacity": {"kind": found.capacity.curve.kind} | weights(found.capacity.curve),
         "fixed_s": found.capacity.fixed.base_s,
+        "fixed_shared_s": found.capacity.fixed.shared_s,
         "batches": _batches_record(found),
         "cpu": asdict(found.cpu) if found.cpu else None,
         "given_up": found.given_up,

@@ -92,6 +92,8 @@ def _capacity(found: Calibration) -> Iterator[str]:
     elif isinstance(curve, Linear):
         yield f"per_worker = {curve.per_worker!r}"
     yield f"fixed_s = {found.capacity.fixed.base_s!r}"
+    if found.capacity.fixed.shared_s:
+        yield f"fixed_shared_s = {found.capacity.fixed.shared_s!r}  # tasks as such, on one worker: others share them"
 
 
 def _batch(found: Calibration, first: Evidence) -> Iterator[str]:

@@ -169,9 +169,9 @@ class MicroBatches:
             batch.fresh = 0.0
 
     def _has_tasks(self, batch: _Running) -> bool:
-        """Those in work are half done on average."""
+        """Is one left that nobody works on? Those in work are half done on average."""
         tasks, left = self._spec.tasks, batch.rows_left / batch.rows
-        return left * tasks > batch.workers / 2 if tasks else left > 0
+        return left * tasks - batch.workers / 2 >= 1 if tasks else left > 0
 
     def _led(self, batch: _Running, left_s: float, speed: float) -> float:
         """Seconds spent on what comes before the first row."""

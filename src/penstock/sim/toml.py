@@ -155,6 +155,9 @@ def _capacity(entry: Mapping[str, Any], folder: Path) -> CapacityModel:
         if len(entry) > 1:
             raise BadInput("[capacity] has a model file: it takes no other key")
         return read_model(folder / _checked(entry["model"], str, "capacity.model"))
-    weights = {key: value for key, value in entry.items() if key != "fixed_s"}
+    weights = {key: value for key, value in entry.items() if key not in ("fixed_s", "fixed_shared_s")}
     curve: Curve = build(Table if "workers" in entry else Linear, weights, "capacity")
-    return Capacity(curve, Fixed(_checked(entry.get("fixed_s", 0.0), float, "capacity.fixed_s")))
+    fixed_s, shared_s = (
+        _checked(entry.get(key, 0.0), float, f"capacity.{key}") for key in ("fixed_s", "fixed_shared_s")
+    )
+    return Capacity(curve, Fixed(fixed_s, shared_s=shared_s))
