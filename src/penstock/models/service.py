@@ -81,7 +81,7 @@ def learn_service(batches: Sequence[SeenBatch], workers_max: int) -> Service | N
     columns = _Columns.of(usual)
     warm_s, weights = _best(columns)
     young, errors = columns.young(warm_s) > 0, columns.errors(weights, warm_s)
-    fixed_s = float(weights.fixed(np.median(columns.workers)))
+    fixed_s = float(weights.fixed(np.array(np.median(columns.workers))))
     # 0.6745 standard deviations are the median of what is normal.
     spread = float(np.median(np.abs(np.log1p(errors)))) / 0.6745
     counts = {int(count): int((columns.workers[~young] == count).sum()) for count in np.unique(columns.workers)}

@@ -132,7 +132,8 @@ class MicroBatches:
         return _Running(rows, start_s, settled, self._capacity.fixed_s(segment.workers) * slow, rows, slow)
 
     def _work(self, batch: _Running, now_s: float, segment: Segment, rate: float) -> float:
-        self._deal(batch, now_s, segment)
+        if batch.fresh or segment.joined > self._joined:
+            self._deal(batch, now_s, segment)
         end_s = min(segment.end_s, batch.fresh_until_s) if batch.fresh else segment.end_s
         # While the job pauses nobody works, drained or not.
         stays = self._spec.drains and segment.workers > 0
