@@ -123,6 +123,33 @@ def test_another_load_sets_it_free() -> None:
     assert free == [3, 4, 5, 6, 7, 8] + [9] * 7 + [10, 11, 12, 13] + [14] * 3
 
 
+class Keeps:
+    """Wants what there is."""
+
+    needs = frozenset({Knob.WORKERS})
+    memory_s = 0.0
+
+    def decide(self, seen: Observation) -> Decision:
+        return Decision(seen.target, "as it is")
+
+
+def test_workers_are_not_judged_by_the_batch_that_waits_for_their_first_tasks() -> None:
+    guard, said = Ineffective(Keeps(), 60.0), []
+    # Ticks of 20 s. Two workers do 10/s of 15/s; two more are asked for at 80 s, and seen to run at 120 s. A batch that
+    # began meanwhile waits for them until 180 s; the next one does 1600 events in a minute.
+    done = [200, 400, 600, 800, 1000, 1200, 1200, 1200, 1400, 1400, 1400, 3000, 3000]
+    for tick, processed in enumerate(done, 1):
+        arrived, running, target = (
+            300.0 * tick,
+            Allocation.of(2 if tick < 6 else 4),
+            Allocation.of(2 if tick < 5 else 4),
+        )
+        waits = arrived - processed
+        seen = Observation(20.0 * tick, 20.0, arrived, processed, 0, 0, 15.0, waits, 0, 0, running, target)
+        said.append(guard.decide(seen).reason)
+    assert said == ["as it is"] * len(done)
+
+
 @pytest.mark.parametrize("name", ["threshold", "threshold:cooldown_s=60", "mst"])
 @pytest.mark.parametrize(("trigger_s", "tick_s"), [(10.0, 5.0), (30.0, 7.0), (70.0, 10.0)])
 def test_batches_that_end_between_ticks_are_not_mistaken_for_a_scale_out_in_vain(

@@ -163,7 +163,9 @@ class Ineffective(Guard):
         trial = self._trial
         if trial is None or trial.came_s is None or seen.time_s < trial.came_s + self._span_s:
             return ""
-        after = Stretch.of([lap for lap in self._laps if lap.begin_s >= trial.came_s])
+        # A batch that was seen to end when the workers were seen to have come may have been followed at once by one
+        # that began without them, and waited for their first tasks.
+        after = Stretch.of([lap for lap in self._laps if lap.begin_s > trial.came_s])
         if after is None and seen.time_s < trial.came_s + PATIENCE_SPANS * self._span_s:
             return ""
         self._trial = None
