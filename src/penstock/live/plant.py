@@ -144,9 +144,10 @@ class SparkPlant:
         """Queries that have not told anything yet."""
         return [each.query.name or each.query.id for each in self._watched.values() if each.queue.last is None]
 
-    def _learn(self, reports: list[Report], crew: Mapping[str, Executor]) -> None:
+    def _learn(self, reports: list[Report], there: Mapping[str, Executor]) -> None:
         if isinstance(self._job.capacity, Learned):
             for report in reports:
+                crew = [name for name, executor in there.items() if executor.since_s < report.ended_s]
                 self._job.capacity.note(report.rows, report.execution_s - report.fixed_s, report.fixed_s, crew)
 
     def _observation(self, now_s: float, there: Mapping[str, Executor]) -> Observation:
