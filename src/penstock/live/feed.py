@@ -8,6 +8,7 @@ import shutil
 import socket
 import uuid
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -21,6 +22,7 @@ from penstock.live.kafka import Broker, KafkaSource
 from penstock.pipeline.failures import plain
 
 BASE_ROWS = 50_000
+ANSWER_S = 2.0
 SPARE = 2.0  # as much room again must be free: checkpoints, shuffles and other people's files need some
 
 
@@ -130,8 +132,22 @@ class KafkaFeed:
         spread = (F.col("place") + F.col("id")) % partitions
         full = spark.range(times).join(F.broadcast(numbered)).select("value", spread.cast("int").alias("partition"))
         with plain(self._folder):
-            full.write.format("kafka").options(**self._source.writer_options()).save()
+            self._save(spark, full)
         self._rows = times * BASE_ROWS
+
+    def _save(self, spark: SparkSession, rows: DataFrame) -> None:
+        """Watched meanwhile: a producer waits two minutes for a broker that is gone, and Spark tries each task four
+        times."""
+        writer = rows.write.format("kafka").options(**self._source.writer_options())
+        with ThreadPoolExecutor(1) as hands:
+            saving = hands.submit(writer.save)
+            while not wait([saving], ANSWER_S).done:
+                try:
+                    need_answer(self._source.address)
+                except WorldFailed:
+                    spark.sparkContext.cancelAllJobs()
+                    raise
+            saving.result()
 
     def drop(self, name: str) -> None:
         """The topic stays for the next query."""
