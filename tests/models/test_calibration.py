@@ -287,6 +287,9 @@ def test_a_new_worker_has_its_first_task_in_the_batch_that_runs_when_it_comes() 
     # One that came before the batch waited for it.
     early = (5, "a", "ab"), (10, "ab", "ab"), (15, "ab", "ab"), (20, "ab", "ab")
     assert crew_of_the_batch(*early, since_s=9.0) == (1, [0.0])
+    # Nobody is known to have run it: the only one left before it, and another came at its very end.
+    gone = (5, "ac", "a"), (10, "a", ""), (15, "", ""), (20, "b", "b")
+    assert crew_of_the_batch(*gone, since_s=17.9) is None
     # One that came after it has nothing to do with it.
     assert crew_of_the_batch(*ticks, since_s=19.0) == (1, [])
     # The tick hides whether it came before or after the end.

@@ -108,7 +108,7 @@ class Joins:
                 fresh_s.append(max(0.0, middle_s - begun_s))
             elif least_s < gone_s:
                 return None
-        return Crew(tuple(ages_s), tuple(fresh_s), bool(left))
+        return Crew(tuple(ages_s), tuple(fresh_s), bool(left)) if ages_s or fresh_s else None
 
     def _note_joins(self, seen: Observation, tick: _Tick, before_s: float | None) -> None:
         if before_s is not None:

@@ -88,7 +88,7 @@ def safety(job: Job) -> dict[str, Any]:
 
     A worker of a quarter of a core takes 12 to 18 s to come, one of a cloud minutes: it is late after five times what
     is known, at least 5 minutes. A batch or tick alone tells nothing of an effect: five of them do, at least 2 minutes.
-    A new one of a quarter of a core holds a batch for 40 s; what is late for five minutes is not late for that.
+    A new one of a quarter of a core held batches for 35 to 75 s; what is late for five minutes is not late for that.
     """
     longest_s = max(job.tick_s, job.trigger_s or 0.0)
     return {
