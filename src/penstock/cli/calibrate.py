@@ -48,7 +48,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    writable(options.out)
+    writable(options.out, *options.journals)
     if options.out.suffix == ".csv":
         raise BadInput(f"{options.out}: the scenario is TOML, and its load a CSV file beside it; name it scenario.toml")
     paths = _journals(options.journals)

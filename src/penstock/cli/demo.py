@@ -9,7 +9,7 @@ from pathlib import Path
 from penstock.cli.measure import as_table as as_samples
 from penstock.cli.progress import bar, page
 from penstock.cli.replay import ALL
-from penstock.core.files import discard
+from penstock.core.files import own_folder
 from penstock.core.units import show_duration
 from penstock.models.capacity import Capacity, write_model
 from penstock.models.fitting import fit_model
@@ -50,8 +50,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    folder = options.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = own_folder(options.folder, "a demo's output")
     report = folder / "report.html"
     model = _measure(folder)
     rates = _count(folder, options.seed)
@@ -69,7 +68,7 @@ def _measure(folder: Path) -> Capacity:
     from penstock.live.meter_plan import MeterPlan
 
     samples, path = folder / "samples.parquet", folder / "model.json"
-    discard(samples)
+    samples.unlink(missing_ok=True)  # each demo measures anew
     with bar("measuring word count", total=1.0) as progress:
         rows = measure(APPS["wordcount"], MeterPlan(workers=(1, 2), repeat=1, quick=True), samples, progress)
     page().print(f"1. word count, measured on a cluster of our own ({samples}):\n", as_samples(rows, TRIGGER_S))

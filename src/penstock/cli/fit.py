@@ -43,7 +43,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     for path in filter(None, (options.out, options.plot)):
-        writable(path)
+        writable(path, options.samples)
+    if options.plot and options.plot.absolute() == options.out.absolute():
+        raise BadInput(f"--plot {options.plot}: it is also the model's file; name another")
     measured = read_samples(options.samples)
     fitted = fit_model(measured, _counts(options.train, measured), options.seed)
     write_model(fitted.model, options.out)

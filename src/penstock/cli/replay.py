@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     policies = [Named.parse(name) for name in options.policy or ALL]
     scenario = world_of(options).scenario()
     if options.report:
-        writable(options.report)
+        writable(options.report, options.trace, options.scenario, options.model)
     if options.journal:
         _make_folder(options.journal)
     with bar(f"replaying {scenario.name}", total=1.0) as progress:

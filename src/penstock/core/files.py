@@ -1,51 +1,98 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, and outputs that cost nobody anything else."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from penstock.core.errors import BadInput
 
+# Stands in every folder that Penstock made and may therefore replace or remove.
+MARKER = ".made-by-penstock"
+
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """A scratch path beside `path` that takes its name only when the block ends well.
+    """A scratch path beside the file `path` that takes its name only when the block ends well.
 
-    An interrupted or failed block leaves what stood under `path` as it was. The scratch may become a
-    file or a directory. A path that cannot be written is refused before any work is done.
+    An interrupted or failed block leaves what stood under `path` as it was. What is no regular file
+    (a folder, a link, a device) is never replaced; it is refused before any work is done.
     """
     writable(path)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.part")
+    scratch = _scratch(path)
     try:
         yield scratch
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+        writable(path)  # it may have become a folder meanwhile
         scratch.replace(path)
     finally:
-        discard(scratch)
+        scratch.unlink(missing_ok=True)
 
 
-def discard(path: Path) -> None:
-    """Remove a file or a directory, if it is there."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def writable(path: Path) -> None:
-    """Refuse a path that could not be written in the end."""
-    folder = path.parent
-    if not folder.is_dir():
-        raise BadInput(f"cannot write {path}: the folder {folder} does not exist")
-    # Root may write anywhere by permission, so a read-only or special file system is tried for real.
-    probe = folder / f".{path.name}.{os.getpid()}.probe"
+@contextlib.contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A new folder beside `path` that takes its name only when the block ends well; nothing may stand there."""
+    scratch = _scratch(path)
+    scratch.mkdir()
+    (scratch / MARKER).touch()
     try:
-        probe.touch()
+        yield scratch
+        scratch.rename(path)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def own_folder(path: Path, what: str) -> Path:
+    """A folder for outputs of ours, made if it is missing. One with somebody else's files in it is refused."""
+    with _refusing(path):
+        if path.is_symlink():
+            raise BadInput(f"cannot write {path}: it is a symbolic link; name the folder itself")
+        if path.exists() and not path.is_dir():
+            raise BadInput(f"cannot write {path}: it is a file, and {what} is a folder")
+        if path.is_dir() and any(path.iterdir()) and not (path / MARKER).is_file():
+            raise BadInput(f"cannot write {path}: there are files in it that are not {what}; name a new folder")
+        path.mkdir(parents=True, exist_ok=True)
+        (path / MARKER).touch()
+    return path
+
+
+def remove_own(folder: Path) -> None:
+    """Remove a folder that Penstock made; any other stays."""
+    if not folder.is_symlink() and (folder / MARKER).is_file():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def writable(path: Path, *inputs: Path | None) -> None:
+    """Refuse a path that could not be written as a file in the end, or whose content is read as an input."""
+    with _refusing(path):
+        if path.is_symlink():
+            raise BadInput(f"cannot write {path}: it is a symbolic link; name the file itself")
+        if path.is_dir() or path.name in ("", ".."):
+            raise BadInput(f"cannot write {path}: it is a folder; name a file")
+        if path.exists() and not path.is_file():
+            raise BadInput(f"cannot write {path}: it is no regular file")
+        if not path.parent.is_dir():
+            raise BadInput(f"cannot write {path}: the folder {path.parent} does not exist")
+        for read in inputs:
+            if read is not None and path.exists() and read.exists() and path.samefile(read):
+                raise BadInput(f"cannot write {path}: it is also the input; name another file")
+        # Root may write anywhere by permission, so a read-only or special file system is tried for real.
+        probe = _scratch(path)
+        probe.touch(exist_ok=False)
         probe.unlink()
-    except OSError as error:
-        raise BadInput(f"cannot write {path}: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        raise BadInput(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _scratch(path: Path) -> Path:
+    """A name beside the path that nobody has."""
+    return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")

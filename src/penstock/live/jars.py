@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pyspark
 
 from penstock.core.errors import WorldFailed
-from penstock.core.files import discard, whole
+from penstock.core.files import remove_own, whole_folder
 from penstock.live.daemon import SPARK_HOME, java_executable
 from penstock.pipeline.java import need_java
 
@@ -53,11 +54,10 @@ def jar_folder() -> Path:
 def _fetch(folder: Path) -> None:
     need_java()
     for killed in folder.parent.glob(f".{folder.name}.*.part"):
-        discard(killed)
-    with whole(folder) as scratch:
-        scratch.mkdir()
+        remove_own(killed)
+    with whole_folder(folder) as scratch:
         _run_ivy(scratch)
-        discard(scratch / "ivy")
+        shutil.rmtree(scratch / "ivy", ignore_errors=True)
 
 
 def _run_ivy(scratch: Path) -> None:

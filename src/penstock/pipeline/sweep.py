@@ -19,7 +19,7 @@ from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from penstock.core.errors import BadInput, PenstockError
-from penstock.core.files import discard, whole, writable
+from penstock.core.files import own_folder, remove_own, whole, writable
 from penstock.core.score import Score, score
 from penstock.core.version import VERSION
 from penstock.pipeline.failures import plain
@@ -84,7 +84,7 @@ def sweep(
 ) -> SweepSummary:
     """Run what is missing; results gather beside `output` and take its name when all are there."""
     writable(output)
-    partial = output.with_name(output.name + ".partial")
+    partial = own_folder(output.with_name(output.name + ".partial"), "results of a sweep")
     wanted = plan.cells()
     finished = _finished(output, partial) & set(wanted)
     missing = {name: cell for name, cell in wanted.items() if name not in finished}
@@ -129,8 +129,15 @@ def _finished(*stores: Path) -> set[str]:
 
 
 def _stored(stores: Iterable[Path]) -> pa.Table | None:
-    tables = [pyarrow.dataset.dataset(store, format="parquet").to_table() for store in stores if _holds(store)]
+    tables = [_results(store) for store in stores if _holds(store)]
     return pa.concat_tables(tables) if tables else None
+
+
+def _results(store: Path) -> pa.Table:
+    try:
+        return pyarrow.dataset.dataset(store, format="parquet").to_table().cast(_RESULT_SCHEMA)
+    except (pa.ArrowException, ValueError, OSError):
+        raise BadInput(f"{store} is there and holds no results of a sweep: name another output") from None
 
 
 def _holds(store: Path) -> bool:
@@ -199,6 +206,6 @@ def _gathered(output: Path, partial: Path, wanted: Mapping[str, Cell], before: i
     rows = [by_cell[name] for name in wanted]
     with whole(output) as scratch:
         pyarrow.parquet.write_table(pa.Table.from_pylist(rows, _RESULT_SCHEMA), scratch)
-    discard(partial)
+    remove_own(partial)
     errors = [row["error"] for row in rows if row["error"] is not None]
     return SweepSummary(output, len(wanted), before, len(errors), errors[0] if errors else None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,8 +35,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def make_trace(request: TraceRequest, done: Callable[[float], None] | None = None) -> TraceSummary:
     """Read a source, write its rate series, and say what was found; `done` is told the share done so far."""
-    writable(request.output)
-    writable(request.quarantine_path)
+    writable(request.output, request.source)
+    writable(request.quarantine_path, request.source, request.output)
     source = recognise(request)
     if request.stats and source.kind not in EVENT_KINDS:
         raise BadInput(
@@ -56,9 +56,8 @@ def make_trace(request: TraceRequest, done: Callable[[float], None] | None = Non
 @contextlib.contextmanager
 def _scratch(request: TraceRequest) -> Iterator[Path]:
     """A folder beside the output: what is there can be renamed to it, and a cluster that sees one sees the other."""
-    folder = request.output.resolve().with_name(f".{request.output.name}.{os.getpid()}.scratch")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    output = request.output.resolve()
+    folder = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".scratch", dir=output.parent))
     try:
         yield folder
     finally:

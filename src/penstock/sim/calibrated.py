@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from penstock.core.errors import BadInput
 from penstock.core.files import whole
 from penstock.core.journal import Header
 from penstock.models.calibration import Calibration
@@ -16,12 +17,14 @@ from penstock.sim.specs import WorkerSpec
 
 # A job without a trigger begins the next batch at once; a clock that strikes this often is near enough.
 AT_ONCE_S = 0.1
+LEARNT = "# Learnt by `penstock calibrate`"
 
 
 def write_scenario(path: Path, found: Calibration, evidence: Sequence[Evidence], with_load: bool = True) -> None:
     """The scenario, and beside it the arrivals of the first journal as a rate series."""
     rates = path.with_suffix(".csv")
     if with_load:
+        _spare(rates, path)
         first = evidence[0]
         rows = (f"{number * first.header.tick_s:.9g},{count:.9g}" for number, count in enumerate(first.arrivals()))
         with whole(rates) as scratch:
@@ -31,11 +34,18 @@ def write_scenario(path: Path, found: Calibration, evidence: Sequence[Evidence],
         scratch.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def _spare(rates: Path, scenario: Path) -> None:
+    """Refuse to replace a series that no earlier calibration wrote: nobody named that file."""
+    ours = scenario.is_file() and scenario.read_bytes().startswith(LEARNT.encode())
+    if rates.exists() and not ours:
+        raise BadInput(f"{rates} exists, and the load would go there: name the scenario otherwise, or give --no-load")
+
+
 def scenario_lines(found: Calibration, evidence: Sequence[Evidence], rates: str | None) -> Iterator[str]:
     """The file, line by line."""
     header = evidence[0].header
     hours = sum(each.score.duration_s for each in evidence) / 3600
-    yield f"# Learnt by `penstock calibrate` from {_several(len(evidence), 'journal')}, {hours:.3g} h in all."
+    yield f"{LEARNT} from {_several(len(evidence), 'journal')}, {hours:.3g} h in all."
     yield from (f"# Not learnt: {what}." for what in found.unknown)
     yield f"name = {_text(header.job)}"
     yield f"tick_s = {header.tick_s!r}"
