@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from penstock.cli.numbers import real, workers
 from penstock.cli.progress import page
 from penstock.core.errors import BadInput
 from penstock.core.objective import Price
@@ -32,8 +33,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help="what `penstock fit` wrote")
     parser.add_argument("--rate", required=True, metavar="RATE", help="40MB/s (MB = 10^6 bytes), or 5000/s")
     parser.add_argument("--trigger", default="10s", metavar="TIME", help="of the job (10s)")
-    parser.add_argument("--confidence", type=float, default=0.95, metavar="SHARE", help="(0.95)")
-    parser.add_argument("--max", type=int, default=128, metavar="N", help="most workers (128)")
+    parser.add_argument("--confidence", type=real(0.5, 0.999), default=0.95, metavar="SHARE", help="(0.95)")
+    parser.add_argument("--max", type=workers, default=128, metavar="N", help="most workers (128)")
     parser.add_argument("--price", default="0.10/h", metavar="PRICE", help="of a worker (0.10/h)")
     parser.add_argument("--output", choices=("text", "json"), default="text")
     parser.set_defaults(run=run)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from penstock.cli.measure import as_table as as_samples
+from penstock.cli.numbers import seed
 from penstock.cli.progress import bar, page
 from penstock.cli.replay import ALL
 from penstock.core.files import own_folder
@@ -45,7 +46,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     form = argparse.RawDescriptionHelpFormatter
     parser = commands.add_parser("demo", description=ABOUT, formatter_class=form)
     parser.add_argument("--folder", type=Path, default=Path("demo-output"), metavar="DIR", help="(demo-output)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--seed", type=seed, default=1, metavar="N")
     parser.set_defaults(run=run)
 
 

@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from penstock.cli.numbers import count, workers
 from penstock.cli.progress import page
 from penstock.core.errors import BadInput
 from penstock.core.units import duration_s
@@ -36,9 +37,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("doctor", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("app", nargs="?", metavar="APP", help="one of `penstock apps`, or module:function")
     parser.add_argument("--master", metavar="URL", help="examine a session on this cluster too")
-    parser.add_argument("--max", type=int, metavar="N", help="executors that the limits would allow")
-    parser.add_argument("--cores", type=int, default=1, metavar="N", help="task slots of each executor (1)")
-    parser.add_argument("--partitions", type=int, metavar="N", help="of the job's state: spark.sql.shuffle.partitions")
+    parser.add_argument("--max", type=workers, metavar="N", help="executors that the limits would allow")
+    parser.add_argument("--cores", type=count, default=1, metavar="N", help="task slots of each executor (1)")
+    parser.add_argument("--partitions", type=count, metavar="N", help="of its state: spark.sql.shuffle.partitions")
     parser.add_argument("--trigger", metavar="T", help="of the job: 10s, availableNow, once, realTime, continuous")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of the job")
     parser.add_argument("--output", choices=("text", "json"), default="text")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from penstock.cli.numbers import count
 from penstock.core.journal import Journal
 from penstock.report import show
 from penstock.report.explain import NAMES, SEEN, Digest, Why, change, digest, digest_record, why, why_record
@@ -30,7 +31,7 @@ def add(commands: Any) -> None:
     form = argparse.RawDescriptionHelpFormatter
     command = commands.add_parser("explain", help="why a step was taken", description=ABOUT, formatter_class=form)
     command.add_argument("journal", type=Path, metavar="JOURNAL", help="a journal (JSON lines)")
-    command.add_argument("--step", type=int, metavar="N", help="the step to explain; the first is 1")
+    command.add_argument("--step", type=count, metavar="N", help="the step to explain; the first is 1")
     command.add_argument("--output", choices=("text", "json"), default="text", help="how it is printed")
     command.set_defaults(run=run)
 

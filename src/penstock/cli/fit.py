@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from penstock.cli.numbers import seed
 from penstock.cli.progress import page
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
@@ -36,7 +37,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="the model, as JSON")
     parser.add_argument("--train", metavar="COUNTS", help="train on these worker counts only: 1,2,3")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw samples and curves as SVG")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the resampling (0)")
+    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of the resampling (0)")
     parser.add_argument("--output", choices=("table", "json"), default="table")
     parser.set_defaults(run=run)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from penstock.cli.places import add_places, cores, count, kafka_of
+from penstock.cli.numbers import cores, count, seed
+from penstock.cli.places import add_places, kafka_of
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
@@ -53,7 +54,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     width.add_argument("--partitions-per-worker", type=count, default=2, metavar="D", help="grow with the workers (2)")
     parser.add_argument("--trigger", default="10s", metavar="T", help="that the printed MST is for (10s)")
     parser.add_argument("--quick", action="store_true", help="two batch lengths, five batches each, one repetition")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the input (0)")
+    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of the input (0)")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="for input and checkpoints; all workers must see it")
     add_places(parser)
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="samples, as Parquet")

@@ -20,24 +20,6 @@ def add_places(parser: argparse.ArgumentParser) -> None:
     places.add_argument("--master", metavar="URL", help="an existing cluster: spark://host:7077 (yarn, k8s: untested)")
 
 
-def count(text: str) -> int:
-    """For options that take 1 or more of something."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no count: give 1 or more")
-    return int(text)
-
-
-def cores(text: str) -> float:
-    """For options that take some of a core, or some cores."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.01 <= value <= 1024:
-        raise argparse.ArgumentTypeError(f"{text} is no number of cores: give 0.25 or 2")
-    return value
-
-
 def kafka_of(options: argparse.Namespace) -> KafkaSource | None:
     """The broker that was named, if any; its topic may be empty."""
     from penstock.live.kafka import KafkaSource

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from penstock.cli.numbers import real, seed, workers
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
@@ -60,14 +61,14 @@ def _add_world(parser: argparse.ArgumentParser) -> None:
     capacity = world.add_mutually_exclusive_group()
     capacity.add_argument("--capacity-per-worker", metavar="RATE", help="what one worker does: 50/s")
     capacity.add_argument("--model", type=Path, metavar="FILE", help="a capacity model (JSON)")
-    world.add_argument("--scale", type=float, default=1.0, metavar="N", help="multiply the load: 20 rows a request (1)")
+    world.add_argument("--scale", type=real(1e-9, 1e9), default=1.0, metavar="N", help="multiply the load (1)")
     world.add_argument("--start", metavar="TIME", help="from asking for a worker until it serves: 90s")
-    world.add_argument("--min", type=int, metavar="N", help="fewest workers (1)")
-    world.add_argument("--max", type=int, metavar="N", help="most workers (twice what the peak needs)")
+    world.add_argument("--min", type=workers, metavar="N", help="fewest workers (1)")
+    world.add_argument("--max", type=workers, metavar="N", help="most workers (twice what the peak needs)")
     world.add_argument("--objective", metavar="TEXT", help='"latency<=120s", or rate: arrivals within capacity')
     world.add_argument("--price", metavar="PRICE", help="of a worker: 0.10/h")
     world.add_argument("--billing", choices=tuple(BILLING_S), help="each started unit is paid in full (second)")
-    world.add_argument("--seed", type=int, metavar="N", help="of all that a scenario draws at random (0)")
+    world.add_argument("--seed", type=seed, metavar="N", help="of all that a scenario draws at random (0)")
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:

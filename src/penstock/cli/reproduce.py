@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from penstock.cli.numbers import count
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
 from penstock.reproduce import mst
@@ -28,7 +29,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--trace", type=Path, metavar="FILE", help="mst: World Cup 98, requests per minute (a stand-in)"
     )
-    parser.add_argument("--seeds", type=int, default=20, metavar="N", help="ekf: runs of each configuration (20)")
+    parser.add_argument("--seeds", type=count, default=20, metavar="N", help="ekf: runs of each configuration (20)")
     parser.add_argument("--quick", action="store_true", help="ekf: three seeds, and no grid of thresholds")
     parser.add_argument("--claims", type=Path, metavar="FILE", help="ekf: show an earlier --output json, run nothing")
     parser.add_argument("--output", choices=("table", "json", "page"), default="table", help="page: ekf, as Markdown")

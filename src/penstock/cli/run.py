@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli.places import add_places, cores, count, kafka_of
+from penstock.cli.numbers import cores, count, port, workers
+from penstock.cli.places import add_places, kafka_of
 from penstock.core.errors import BadInput
 from penstock.core.objective import Limits
 from penstock.core.units import duration_s
@@ -44,9 +45,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("run", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("app", metavar="APP", help="one of `penstock apps`, or module:function")
     parser.add_argument("--policy", default="filtered", metavar="NAME", help="see `penstock policies` (filtered)")
-    parser.add_argument("--min", type=int, required=True, metavar="N", help="fewest executors")
+    parser.add_argument("--min", type=workers, required=True, metavar="N", help="fewest executors")
     most = "most executors; a standalone cluster starts with all of them"
-    parser.add_argument("--max", type=int, required=True, metavar="N", help=most)
+    parser.add_argument("--max", type=workers, required=True, metavar="N", help=most)
     parser.add_argument("--dry-run", action="store_true", help="decide and journal, but change nothing")
     _add_job(parser)
     _add_control(parser)
@@ -71,9 +72,9 @@ def _add_control(parser: argparse.ArgumentParser) -> None:
     control.add_argument("--objective", default="latency<=120s", metavar="TEXT", help="(latency<=120s)")
     control.add_argument("--model", type=Path, metavar="FILE", help="what `penstock fit` wrote; else it is learnt")
     control.add_argument("--journal", metavar="FILE", help="every step; a file, or an address that Spark can write")
-    control.add_argument("--metrics-port", type=int, metavar="P", help="Prometheus metrics on loopback")
+    control.add_argument("--metrics-port", type=port, metavar="P", help="Prometheus metrics on loopback")
     control.add_argument("--pause-file", metavar="FILE", help="while it is there, nothing is changed; so does SIGUSR1")
-    control.add_argument("--safe", type=int, metavar="N", help="executors to fall back to when nothing can be seen")
+    control.add_argument("--safe", type=workers, metavar="N", help="executors to fall back to when nothing can be seen")
     control.add_argument("--price", default="0.10/h", metavar="PRICE", help="of an executor (0.10/h)")
 
 

@@ -6,6 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
+from penstock.cli.numbers import port
 from penstock.report.live import LiveRun
 from penstock.report.server import LiveServer
 
@@ -27,7 +28,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     help_ = "a journal as a live page, on this machine alone"
     parser = commands.add_parser("serve", help=help_, description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("journal", type=Path, metavar="JOURNAL", help="a journal (JSON lines), finished or not")
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="where (any that is free)")
+    parser.add_argument("--port", type=port, default=0, metavar="N", help="where (any that is free)")
     parser.set_defaults(run=run)
 
 

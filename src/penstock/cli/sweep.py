@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from penstock.cli.numbers import count
 from penstock.cli.progress import bar
 from penstock.core.errors import BadInput
 from penstock.sim.derive import Given, World
@@ -30,7 +31,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("sweep", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("scenario", nargs="+", type=Path, metavar="SCENARIO", help="TOML files with a load")
     parser.add_argument("--policy", action="append", required=True, metavar="NAME", help="a|b|c tries each value")
-    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 0 … N-1 (1)")
+    parser.add_argument("--seeds", type=count, default=1, metavar="N", help="seeds 0 … N-1 (1)")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="results, as Parquet")
     parser.add_argument("--master", metavar="URL", help="a Spark master (local[*])")
     parser.add_argument("--output", choices=("text", "json"), default="text")

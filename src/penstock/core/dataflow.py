@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
+from penstock.core.bounds import between
 from penstock.core.errors import BadInput, unknown
 
 
@@ -21,8 +22,9 @@ class Operator:
     after: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.cost_s >= 0 or not self.selectivity >= 0 or not self.state_mb >= 0:
-            raise BadInput(f"operator '{self.name}': cost_s, selectivity and state_mb must not be negative")
+        between(f"operator '{self.name}': cost_s", self.cost_s, 0)
+        between(f"operator '{self.name}': selectivity", self.selectivity, 0, 1e6)
+        between(f"operator '{self.name}': state_mb", self.state_mb, 0, 1e12)
 
 
 @dataclass(frozen=True, slots=True)

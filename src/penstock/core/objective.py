@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from penstock.core.allocation import Allocation
+from penstock.core.bounds import WORKERS_MOST
 from penstock.core.errors import BadInput
 from penstock.core.observation import Observation
 from penstock.core.units import SECONDS, duration_s
@@ -14,6 +15,7 @@ from penstock.core.units import SECONDS, duration_s
 BILLING_S = {"second": 1.0, "minute": 60.0, "hour": 3600.0}
 # A capacity is a sum of floats; without this margin a worker too few would be blamed for a rounding.
 ROUNDING = 1e-9
+PRICE_MOST = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,7 @@ class Objective:
         name, relation, bound = squeezed.partition("<=")
         if name != "latency" or not relation:
             raise BadInput(f"objective '{text}' is not one: write latency<=120s, or rate (arrivals <= capacity)")
-        seconds = duration_s(bound, "the bound of the objective")
-        if seconds <= 0:
-            raise BadInput(f"objective '{text}': a latency bound must be above 0")
-        return cls(seconds)
+        return cls(duration_s(bound, "the bound of the objective", least_s=1e-3))
 
     def missed(self, seen: Observation, arrived: float) -> bool:
         """Does the interval miss it? `arrived` is what came within the interval."""
@@ -63,8 +62,8 @@ class Price:
     billing: str = "second"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.per_hour < math.inf:
-            raise BadInput(f"a price of {self.per_hour} per hour is not a price: give a number such as 0.10")
+        if not 0 <= self.per_hour <= PRICE_MOST:
+            raise BadInput(f"a price of {self.per_hour:g} per hour is none: give a number from 0 to {PRICE_MOST:g}")
         if self.billing not in BILLING_S:
             raise BadInput(f"billing '{self.billing}' is not known: write {', '.join(BILLING_S)}")
 
@@ -93,8 +92,10 @@ class Limits:
     workers_max: int
 
     def __post_init__(self) -> None:
-        if self.workers_min < 0 or self.workers_max < 1:
-            raise BadInput(f"limits of {self.workers_min} … {self.workers_max} workers: at least 0 … 1 are needed")
+        if self.workers_min < 0 or not 1 <= self.workers_max <= WORKERS_MOST:
+            raise BadInput(
+                f"limits of {self.workers_min} … {self.workers_max} workers: the least is 0, the most {WORKERS_MOST}"
+            )
         if self.workers_min > self.workers_max:
             raise BadInput(f"the least number of workers ({self.workers_min}) is above the most ({self.workers_max})")
 

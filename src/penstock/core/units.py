@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import math
 import re
 
+from penstock.core.bounds import EVENTS_LEAST, EVENTS_MOST, SPAN_MOST_S
 from penstock.core.errors import BadInput
 
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _NUMBER_UNIT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
-def duration_s(text: str, what: str = "duration") -> float:
+def duration_s(text: str, what: str = "duration", least_s: float = 0.0, most_s: float = SPAN_MOST_S) -> float:
     """Seconds in a duration with a unit.
 
     >>> duration_s("90s"), duration_s("1.5h"), duration_s("250ms")
     (90.0, 5400.0, 0.25)
+    >>> duration_s("0s", "--every", least_s=0.01)
+    Traceback (most recent call last):
+    penstock.core.errors.BadInput: --every '0s' is out of range: it must be from 10 ms to 11574 d
     """
     match = _NUMBER_UNIT.fullmatch(text)
     if match is None or match[2] not in SECONDS:
         raise BadInput(f"{what} '{text}' is not a duration: write a number and a unit, such as 90s, 5m or 1h")
     seconds = float(match[1]) * SECONDS[match[2]]
-    if not math.isfinite(seconds):
-        raise BadInput(f"{what} '{text}' is too large")
+    if not least_s <= seconds <= most_s:
+        allowed = f"from {show_duration(least_s)} to {show_duration(most_s)}"
+        raise BadInput(f"{what} '{text}' is out of range: it must be {allowed}")
     return seconds
 
 
@@ -34,9 +38,9 @@ def per_second(text: str, what: str = "rate") -> float:
     """
     amount, slash, unit = (part.strip() for part in text.partition("/"))
     match = _NUMBER_UNIT.fullmatch(amount)
-    if not slash or match is None or match[2] or unit not in SECONDS or float(match[1]) <= 0:
+    if not slash or match is None or match[2] or unit not in SECONDS:
         raise BadInput(f"{what} '{text}' is not a rate: write events per time, such as 50/s or 3000/m")
-    return float(match[1]) / SECONDS[unit]
+    return _possible(float(match[1]) / SECONDS[unit], text, what)
 
 
 def show_duration(seconds: float) -> str:
@@ -49,7 +53,7 @@ def show_duration(seconds: float) -> str:
         return "0 s"
     for unit, size, least in (("d", 86400.0, 2), ("h", 3600.0, 2), ("min", 60.0, 2), ("s", 1.0, 1), ("ms", 1e-3, 1)):
         if seconds >= least * size:
-            return f"{seconds / size:.3g} {unit}"
+            return f"{seconds / size:.3g} {unit}" if seconds < 1000 * size else f"{seconds / size:.0f} {unit}"
     return f"{seconds * 1e6:.3g} µs"
 
 
@@ -74,4 +78,10 @@ def rows_per_second(text: str, bytes_per_row: float | None, what: str = "rate") 
         raise BadInput(
             f"{what} '{text}' is in bytes, and the model does not say how long a row is: give rows, as in 5000/s"
         )
-    return float(match[1]) * _BYTES[match[2]] / SECONDS[unit] / bytes_per_row
+    return _possible(float(match[1]) * _BYTES[match[2]] / SECONDS[unit] / bytes_per_row, text, what)
+
+
+def _possible(rate: float, text: str, what: str) -> float:
+    if not EVENTS_LEAST <= rate <= EVENTS_MOST:
+        raise BadInput(f"{what} '{text}' is out of range: it must be from {EVENTS_LEAST:g} to {EVENTS_MOST:g} a second")
+    return rate

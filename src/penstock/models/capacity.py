@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from penstock.core.bounds import between
 from penstock.core.errors import BadInput, unknown
 from penstock.core.files import whole
+from penstock.core.typed import typed
 from penstock.models.curves import CURVES, Curve, Linear
 
 SCHEMA = 1
@@ -28,8 +30,8 @@ class Fixed:
     """Where the number of tasks does not grow with the workers: all of them as such, on one worker."""
 
     def __post_init__(self) -> None:
-        if not min(self.base_s, self.per_worker_s, self.shared_s) >= 0:
-            raise BadInput("the fixed time of a batch must not be negative")
+        for key in ("base_s", "per_worker_s", "shared_s"):
+            between(f"the fixed time of a batch, {key},", getattr(self, key), 0)
 
     def seconds(self, workers: float) -> float:
         shared_s = self.shared_s / workers if workers > 0 else 0.0
@@ -48,6 +50,17 @@ class About:
     partitions_per_worker: float | None = None
     workers: tuple[int, ...] = ()
     """The worker counts that were measured."""
+
+    def __post_init__(self) -> None:
+        for key, most in (
+            ("bytes_per_row", 1e12),
+            ("cores", 1024),
+            ("partitions", 1e6),
+            ("partitions_per_worker", 1e6),
+        ):
+            value = getattr(self, key)
+            if value is not None:
+                between(f"about.{key}", value, 1e-3, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +129,7 @@ def read_model(path: Path) -> Capacity:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"no such model file: {path}") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: no JSON, no text, a number of 5,000 digits
         raise BadInput(f"{path} is not a model file: {error}") from None
     try:
         return _model(content)
@@ -146,9 +159,9 @@ def _model(content: object) -> Capacity:
         raise BadInput(f"units {content['units']}: a model is in {UNITS['rate']} and {UNITS['time']}")
     return Capacity(
         _curve(content["curve"]),
-        _record(Fixed, content.get("fixed", {}), "fixed"),
-        _record(About, content.get("about", {}), "about"),
-        tuple(_curve(entry) for entry in content.get("others", ())),
+        typed(content.get("fixed", {}), Fixed, "fixed"),
+        typed(content.get("about", {}), About, "about"),
+        tuple(_curve(entry) for entry in typed(content.get("others", []), list[dict[str, Any]], "others")),
     )
 
 
@@ -158,24 +171,5 @@ def _curve(entry: object) -> Curve:
     kind = str(entry["kind"])
     if kind not in CURVES:
         raise unknown("kind of curve", kind, CURVES)
-    curve: Curve = _record(CURVES[kind], {k: v for k, v in entry.items() if k != "kind"}, kind)
+    curve: Curve = typed({k: v for k, v in entry.items() if k != "kind"}, CURVES[kind], kind)
     return curve
-
-
-def _record(kind: type, entry: Mapping[str, Any], where: str) -> Any:
-    """A dataclass of numbers from a JSON object; keys and values are checked."""
-    declared = {entry.name: entry for entry in fields(kind)}
-    for key, value in entry.items():
-        if key not in declared:
-            raise unknown(f"key in {where}", key, declared)
-        if where not in ("about",) and not _numbers(value):
-            raise BadInput(f"{where}.{key} is {value!r}: it must be a number")
-    for name, declaration in declared.items():
-        if declaration.default is MISSING and name not in entry:
-            raise BadInput(f"{where} needs the key {name}")
-    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
-
-
-def _numbers(value: object) -> bool:
-    values: Sequence[object] = value if isinstance(value, list) else [value]
-    return all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in values)

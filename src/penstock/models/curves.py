@@ -8,13 +8,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import least_squares, nnls
 
+from penstock.core.bounds import EVENTS_LEAST, EVENTS_MOST, between
 from penstock.core.errors import BadInput
 
 Floats = npt.NDArray[np.float64]
@@ -47,8 +48,7 @@ class Linear:
     per_worker: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.per_worker < math.inf:
-            raise BadInput(f"a worker that does {self.per_worker} events/s is impossible: give a number above 0")
+        between("per_worker", self.per_worker, EVENTS_LEAST, EVENTS_MOST)
 
     def rate(self, workers: float) -> float:
         return self.per_worker * workers
@@ -71,6 +71,10 @@ class InverseTime:
     parallel: float
     distribution: float = 0.0
     communication: float = 0.0
+
+    def __post_init__(self) -> None:
+        _weights(self)
+        between("the time of one event, the sum of all weights", 1 / self._at(1.0), 1 / EVENTS_MOST, 1 / EVENTS_LEAST)
 
     def rate(self, workers: float) -> float:
         return _from_one(workers, self._at, self._peak(max(workers, 1.0)))
@@ -114,6 +118,10 @@ class Quadratic:
     gain: float
     loss: float = 0.0
 
+    def __post_init__(self) -> None:
+        _weights(self)
+        between("the rate of one worker, base + gain - loss", self.rate(1.0), EVENTS_LEAST, EVENTS_MOST)
+
     def rate(self, workers: float) -> float:
         peak = self.gain / (2 * self.loss) if self.loss else math.inf
         return _from_one(workers, lambda m: self.base + self.gain * m - self.loss * m * m, peak)
@@ -133,6 +141,11 @@ class Scalability:
     per_worker: float
     contention: float
     coherency: float = 0.0
+
+    def __post_init__(self) -> None:
+        between("per_worker", self.per_worker, EVENTS_LEAST, EVENTS_MOST)
+        between("contention", self.contention, 0, 1)
+        between("coherency", self.coherency, 0, 1)
 
     def rate(self, workers: float) -> float:
         peak = math.sqrt((1 - self.contention) / self.coherency) if self.coherency else math.inf
@@ -171,8 +184,8 @@ class Table:
         rising = all(a < b for a, b in itertools.pairwise(self.workers))
         if not self.workers or len(self.workers) != len(self.rates) or self.workers[0] < 1 or not rising:
             raise BadInput("a table of capacities needs rising worker counts from 1 on, and one rate for each")
-        if not all(0 < value < math.inf for value in self.rates):
-            raise BadInput("a table of capacities needs rates above 0")
+        for value in self.rates:
+            between("a rate of the table", value, EVENTS_LEAST, EVENTS_MOST)
 
     def rate(self, workers: float) -> float:
         known = [(0, 0.0), *zip(self.workers, self.rates, strict=True)]
@@ -194,6 +207,11 @@ class Table:
 CURVES: dict[str, type[Fittable]] = {
     curve.kind: curve for curve in (InverseTime, Quadratic, Linear, Scalability, Table)
 }
+
+
+def _weights(curve: InverseTime | Quadratic) -> None:
+    for weight in fields(curve):
+        between(weight.name, getattr(curve, weight.name), 0, EVENTS_MOST)
 
 
 def _from_one(workers: float, at: Callable[[float], float], peak: float) -> float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from penstock.core.bounds import between
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput
 from penstock.core.job import CapacityModel, Job, Oracle, WorkerKind
 from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import linear
 from penstock.sim.engines import Continuous, MicroBatches
-from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, WorkerSpec, between
+from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, WorkerSpec
 from penstock.sim.workloads import Constant, Load, make_load
 
 

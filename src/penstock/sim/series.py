@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.dataset
 
+from penstock.core.bounds import EVENTS_MOST, between
 from penstock.core.errors import BadInput, unknown
-from penstock.sim.specs import between
 from penstock.sim.workloads import Floats, Load
 
 _TIME_NAMES = ("timestamp", "time", "date", "ts")
@@ -68,7 +68,7 @@ class Trace:
     scale: float = 1.0
 
     def load(self, folder: Path) -> Load:
-        between("workload.scale", self.scale, 0)
+        between("trace.scale", self.scale, 0, EVENTS_MOST)
         load = read_series(folder / self.path, SeriesOptions(self.column, self.every_s))
         return replace(load, arrivals=load.arrivals * self.scale)
 

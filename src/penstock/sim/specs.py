@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from penstock.core.errors import BadInput
-
-
-def between(key: str, value: float, low: float, high: float = math.inf) -> None:
-    """Refuse an impossible value, naming its key."""
-    if not low <= value <= high or math.isinf(value):
-        range_ = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
-        raise BadInput(f"{key} is {value:g}: it must be {range_}")
+from penstock.core.bounds import EVENTS_MOST, between
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +29,8 @@ class WorkerSpec:
         low, high = self.start_range_s
         between("worker.start_s", low, 0)
         between("worker.start_s", high, low)
-        between("worker.cores", self.cores, 1e-3)
-        between("worker.memory_mb", self.memory_mb, 1)
+        between("worker.cores", self.cores, 1e-3, 1024)
+        between("worker.memory_mb", self.memory_mb, 1, 1e9)
         between("worker.warm_speed", self.warm_speed, 0, 1)
         between("worker.speed_spread", self.speed_spread, 0, 0.99)
         for key in ("warm_s", "speed_every_s", "fails_every_s"):
@@ -115,7 +107,9 @@ class BatchSpec:
 
     def __post_init__(self) -> None:
         between("batch.trigger_s", self.trigger_s, 1e-3)
-        for key in ("rows_max", "tasks", "first_s", "offset_s"):
+        for key in ("first_s", "offset_s"):
             between(f"batch.{key}", getattr(self, key), 0)
+        between("batch.rows_max", self.rows_max, 0, EVENTS_MOST)
+        between("batch.tasks", self.tasks, 0, 1_000_000)
         between("batch.busy", self.busy, 0, 1)
         between("batch.spread", self.spread, 0, 2)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput, unknown
 from penstock.core.job import CapacityModel
 from penstock.core.objective import Limits, Objective, Price
+from penstock.core.typed import typed
 from penstock.models.capacity import Capacity, Fixed, read_model
 from penstock.models.curves import Curve, Linear, Table
 from penstock.sim.series import Trace
@@ -60,7 +60,7 @@ def read_scenario(path: Path) -> ScenarioFile:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"no such scenario file: {path}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: no TOML, no text, a number of 5,000 digits
         raise BadInput(f"{path} is not a TOML file: {error}") from None
     try:
         return _scenario(content, path.parent)
@@ -78,58 +78,18 @@ def _scenario(content: dict[str, Any], folder: Path) -> ScenarioFile:
     built: dict[str, Any] = {}
     for key, value in content.items():
         if key in tables:
-            built[key] = build(tables[key], value, key)
+            built[key] = typed(value, tables[key], key)
         elif key == "objective":
-            built[key] = Objective.parse(_checked(value, str, key))
+            built[key] = Objective.parse(typed(value, str, key))
         elif key == "operators":
-            built[key] = tuple(build(Operator, entry, key) for entry in _tables(value, key))
+            built[key] = tuple(typed(entry, Operator, key) for entry in _tables(value, key))
         elif key == "workload":
             built[key] = tuple(_shape(entry) for entry in _tables(value, key))
         elif key == "capacity":
             built[key] = _capacity(_tables(value, key)[0], folder)
         else:
-            built[key] = _checked(value, typing.get_type_hints(ScenarioFile)[key], key)
+            built[key] = typed(value, typing.get_type_hints(ScenarioFile)[key], key)
     return ScenarioFile(**built, folder=folder)
-
-
-def build(kind: type, value: object, where: str) -> Any:
-    """A dataclass from a table; keys and types are checked against its fields."""
-    if not isinstance(value, Mapping):
-        raise BadInput(f"{where} must be a table, as in [{where}]")
-    hints = typing.get_type_hints(kind)
-    known = [field.name for field in fields(kind) if field.init]
-    for key in value:
-        if key not in known:
-            raise unknown(f"key in [{where}]", key, known)
-    for field in fields(kind):
-        required = field.init and field.default is MISSING and field.default_factory is MISSING
-        if required and field.name not in value:
-            raise BadInput(f"[{where}] needs the key {field.name}")
-    return kind(**{key: _checked(entry, hints[key], f"{where}.{key}") for key, entry in value.items()})
-
-
-def _checked(value: Any, hint: Any, key: str) -> Any:
-    """The value as its field wants it: whole numbers serve as floats, lists as tuples."""
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    for option in options:
-        if option is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-            return float(value)
-        if option in (int, str, bool) and type(value) is option:
-            return value
-        if typing.get_origin(option) is tuple and isinstance(value, list):
-            return _tuple(value, typing.get_args(option), key)
-    wanted = " or ".join(_said(option) for option in options if option is not types.NoneType)
-    raise BadInput(f"{key} is {value!r}: it must be {wanted}")
-
-
-def _tuple(value: list[Any], inside: tuple[Any, ...], key: str) -> tuple[Any, ...]:
-    if inside[-1] is not Ellipsis and len(value) != len(inside):
-        raise BadInput(f"{key} is {value!r}: it must have {len(inside)} values")
-    return tuple(_checked(entry, inside[0], key) for entry in value)
-
-
-def _said(option: Any) -> str:
-    return {float: "a number", int: "a whole number", str: "text", bool: "true or false"}.get(option, "a list")
 
 
 def _tables(value: object, key: str) -> list[Mapping[str, Any]]:
@@ -144,20 +104,19 @@ def _shape(entry: Mapping[str, Any]) -> Shape:
     name = entry.get("shape")
     if name is None:
         raise BadInput(f"[workload] needs the key shape: one of {', '.join(SHAPES)}")
-    if name not in SHAPES:
+    if not isinstance(name, str) or name not in SHAPES:
         raise unknown("workload.shape", str(name), SHAPES)
-    shape: Shape = build(SHAPES[name], {k: v for k, v in entry.items() if k != "shape"}, "workload")
-    return shape
+    kind: type[Shape] = SHAPES[name]
+    return typed({k: v for k, v in entry.items() if k != "shape"}, kind, "workload")
 
 
 def _capacity(entry: Mapping[str, Any], folder: Path) -> CapacityModel:
     if "model" in entry:
         if len(entry) > 1:
             raise BadInput("[capacity] has a model file: it takes no other key")
-        return read_model(folder / _checked(entry["model"], str, "capacity.model"))
+        return read_model(folder / typed(entry["model"], str, "capacity.model"))
     weights = {key: value for key, value in entry.items() if key not in ("fixed_s", "fixed_shared_s")}
-    curve: Curve = build(Table if "workers" in entry else Linear, weights, "capacity")
-    fixed_s, shared_s = (
-        _checked(entry.get(key, 0.0), float, f"capacity.{key}") for key in ("fixed_s", "fixed_shared_s")
-    )
+    kind: type[Curve] = Table if "workers" in entry else Linear
+    curve = typed(weights, kind, "capacity")
+    fixed_s, shared_s = (typed(entry.get(key, 0.0), float, f"capacity.{key}") for key in ("fixed_s", "fixed_shared_s"))
     return Capacity(curve, Fixed(fixed_s, shared_s=shared_s))

@@ -8,9 +8,9 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from penstock.core.bounds import EVENTS_MOST, INTERVALS_MOST, SPAN_MOST_S, TICK_LEAST_S, between
 from penstock.core.errors import BadInput
 from penstock.sim.noise import Noise
-from penstock.sim.specs import between
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class Constant:
     rate: float
 
     def __post_init__(self) -> None:
-        between("workload.rate", self.rate, 0)
+        between("workload.rate", self.rate, 0, EVENTS_MOST)
 
     def rates(self, times_s: Floats, so_far: Floats, rng: np.random.Generator) -> Floats:  # noqa: ARG002
         return so_far + self.rate
@@ -67,7 +67,7 @@ class Steps:
         if not self.levels:
             raise BadInput("workload.levels is empty: it must hold at least one rate")
         for level in self.levels:
-            between("workload.levels", level, 0)
+            between("workload.levels", level, 0, EVENTS_MOST)
 
     def rates(self, times_s: Floats, so_far: Floats, rng: np.random.Generator) -> Floats:  # noqa: ARG002
         which = (times_s // self.hold_s).astype(int) % len(self.levels)
@@ -84,8 +84,8 @@ class Sine:
     period_s: float = 86400.0
 
     def __post_init__(self) -> None:
-        between("workload.low", self.low, 0)
-        between("workload.high", self.high, self.low)
+        between("workload.low", self.low, 0, EVENTS_MOST)
+        between("workload.high", self.high, self.low, EVENTS_MOST)
         between("workload.period_s", self.period_s, 1e-3)
 
     def rates(self, times_s: Floats, so_far: Floats, rng: np.random.Generator) -> Floats:  # noqa: ARG002
@@ -104,9 +104,9 @@ class Pyramid:
     low: float = 0.0
 
     def __post_init__(self) -> None:
-        between("workload.low", self.low, 0)
-        between("workload.high", self.high, self.low)
-        between("workload.step", self.step, 1e-9)
+        between("workload.low", self.low, 0, EVENTS_MOST)
+        between("workload.high", self.high, self.low, EVENTS_MOST)
+        between("workload.step", self.step, max(1e-9, (self.high - self.low) / 100_000), EVENTS_MOST)
         between("workload.hold_s", self.hold_s, 1e-3)
 
     def rates(self, times_s: Floats, so_far: Floats, rng: np.random.Generator) -> Floats:
@@ -125,8 +125,8 @@ class Square:
     hold_s: float
 
     def __post_init__(self) -> None:
-        between("workload.low", self.low, 0)
-        between("workload.high", self.high, self.low)
+        between("workload.low", self.low, 0, EVENTS_MOST)
+        between("workload.high", self.high, self.low, EVENTS_MOST)
         between("workload.hold_s", self.hold_s, 1e-3)
 
     def rates(self, times_s: Floats, so_far: Floats, rng: np.random.Generator) -> Floats:
@@ -144,7 +144,8 @@ class FlashCrowd:
     fade_s: float = 1800.0
 
     def __post_init__(self) -> None:
-        for key in ("peak", "at_s", "rise_s", "fade_s"):
+        between("workload.peak", self.peak, 0, EVENTS_MOST)
+        for key in ("at_s", "rise_s", "fade_s"):
             between(f"workload.{key}", getattr(self, key), 0)
 
     def rates(self, times_s: Floats, so_far: Floats, rng: np.random.Generator) -> Floats:  # noqa: ARG002
@@ -163,7 +164,7 @@ class Jitter:
     correlation_s: float = 0.0
 
     def __post_init__(self) -> None:
-        between("workload.size", self.size, 0)
+        between("workload.size", self.size, 0, 1000)
         between("workload.correlation_s", self.correlation_s, 0)
 
     def rates(self, times_s: Floats, so_far: Floats, rng: np.random.Generator) -> Floats:
@@ -178,8 +179,8 @@ SHAPES = {shape.shape: shape for shape in (Constant, Steps, Sine, Pyramid, Squar
 
 def make_load(shapes: tuple[Shape, ...], duration_s: float, tick_s: float, seed: int) -> Load:
     """The sum of some shapes, interval by interval."""
-    between("tick_s", tick_s, 1e-3)
-    between("duration_s", duration_s, tick_s)
+    between("tick_s", tick_s, TICK_LEAST_S)
+    between("duration_s", duration_s, tick_s, min(SPAN_MOST_S, INTERVALS_MOST * tick_s))
     return shaped(Load.of(np.zeros(round(duration_s / tick_s)), tick_s), shapes, seed)
 
 

@@ -1,0 +1,81 @@
+"""Values that came from a file (JSON, TOML, Parquet), as the types that the program declares, or one clear error."""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from penstock.core.errors import BadInput, unknown
+
+T = TypeVar("T")
+_WORDS = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+_SAID = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$(?P<path>[^`]*)`)?", re.DOTALL)
+_EXPECTED = re.compile(r"Expected `(?P<types>[^`]+)`(?P<more>[^,]*), got .*", re.DOTALL)
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+
+
+def typed(value: object, kind: type[T], where: str = "") -> T:
+    """The value as `kind`: whole numbers serve as floats, lists as tuples, tables as dataclasses with their own checks.
+
+    >>> typed([1, 2.5], tuple[float, float], "start_s")
+    (1.0, 2.5)
+    >>> typed({"rate": "x"}, dict[str, float], "signals")
+    Traceback (most recent call last):
+    penstock.core.errors.BadInput: signals is {'rate': 'x'}: it must be a number
+    """
+    known_keys(value, kind, where)
+    try:
+        return msgspec.convert(value, kind, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise BadInput(_explained(str(error), value, where)) from None
+    except RecursionError:
+        raise BadInput(f"{where or 'a value'} is nested too deeply") from None
+
+
+def known_keys(value: object, kind: type, where: str = "") -> None:
+    """Refuse keys that a dataclass does not have, with the nearest one that it has."""
+    if not is_dataclass(kind):
+        return
+    if not isinstance(value, Mapping):
+        raise BadInput(f"{where} must be a table, as in [{where}]")
+    known = {field.name: field for field in fields(kind) if field.init}
+    for key in value:
+        if key not in known:
+            raise unknown(f"key in [{where}]" if where else "key", str(key), known)
+
+
+def finite(value: float, where: str) -> float:
+    """The number, unless it is infinite or none."""
+    if not math.isfinite(value):
+        raise BadInput(f"{where} is {value}: it must be a finite number")
+    return value
+
+
+def _explained(said: str, value: object, where: str) -> str:
+    """What msgspec says, with the key and the value, in our words."""
+    match = _SAID.fullmatch(said)
+    assert match is not None
+    path = (match["path"] or "").replace("[...]", "")
+    found: Any = value
+    for name, number in _STEP.findall(path):
+        found = found[int(number) if number else name]
+    key = f"{where}{path}".lstrip(".") or "the value"
+    expected = _EXPECTED.fullmatch(match["what"])
+    if expected:
+        wanted = [_WORDS.get(word, word) for word in expected["types"].split(" | ") if word != "null"]
+        return f"{key} is {reprlib.repr(found)}: it must be {' or '.join(wanted)}{expected['more']}"
+    missing = re.fullmatch(r"Object missing required field `(\w+)`", match["what"])
+    return f"[{key}] needs the key {missing[1]}" if missing else f"{key}: {match['what']}"
