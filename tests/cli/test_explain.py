@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.cli import explain
+from penstock.cli.main import Parser
 from penstock.core.allocation import Allocation, Worker
 from penstock.core.errors import BadInput
 from penstock.core.journal import Header, JournalWriter
@@ -62,8 +62,8 @@ def journal(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> int:
-    parser = argparse.ArgumentParser()
-    explain.add(parser.add_subparsers())
+    parser = Parser()
+    explain.add(parser.add_subparsers(parser_class=Parser))
     options = parser.parse_args(["explain", *map(str, arguments)])
     return int(options.run(options))
 
@@ -128,7 +128,7 @@ def test_a_run_as_json_has_the_score_and_no_nan(journal: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize(
-    ("step", "said"), [(7, "steps 1 … 6"), (0, "the first step is 1"), (-1, "the first step is 1")]
+    ("step", "said"), [(7, "steps 1 … 6"), (0, "0 is no whole number from 1"), (-1, "-1 is no whole number from 1")]
 )
 def test_a_step_that_does_not_exist_is_bad_input(journal: Path, step: int, said: str) -> None:
     with pytest.raises(BadInput, match=said):

@@ -153,7 +153,7 @@ def test_samples_that_make_no_model_are_refused(
         (["--rate", "40MB"], "write it with its unit"),
         (["--rate", "fast"], "write it with its unit"),
         (["--rate", "400GB/s"], "above every capacity"),
-        (["--rate", "1MB/s", "--confidence", "95"], "between 0 and 1"),
+        (["--rate", "1MB/s", "--confidence", "95"], "95 is no number from 0.5 to 0.999"),
         (["--rate", "1MB/s", "--trigger", "10"], "is not a duration"),
     ],
 )

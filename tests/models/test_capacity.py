@@ -87,7 +87,7 @@ def test_a_model_file_by_hand_is_one_line(tmp_path: Path) -> None:
         ('{"curve": {"kind": "liner"}}', "did you mean 'linear'"),
         ('{"curve": {"kind": "linear", "per_workers": 5}}', "did you mean 'per_worker'"),
         ('{"curve": {"kind": "linear"}}', r"\[linear\] needs the key per_worker"),
-        ('{"curve": {"kind": "linear", "per_worker": -5}}', "per_worker is -5: it must be from"),
+        ('{"curve": {"kind": "linear", "per_worker": -5}}', "per_worker is -5: it must be at least"),
         ('{"curve": {"kind": "linear", "per_worker": "many"}}', "it must be a number"),
         ('{"curve": {"kind": "linear", "per_worker": 5}, "fixd": 1}', "did you mean 'fixed'"),
         ('{"curve": {"kind": "linear", "per_worker": 5}, "penstock_model": 9}', "schema 9"),

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from penstock.cli.numbers import real, workers
 from penstock.cli.progress import page
-from penstock.core.errors import BadInput
 from penstock.core.objective import Price
 from penstock.core.units import duration_s, rows_per_second
 from penstock.models.advice import Advice, Need, advise
@@ -42,10 +41,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     model = read_model(options.model)
-    if not 0 < options.confidence < 1:
-        raise BadInput(f"--confidence {options.confidence:g}: it must be between 0 and 1, such as 0.95")
     rate = rows_per_second(options.rate, model.about.bytes_per_row, "--rate")
-    trigger_s = duration_s(options.trigger, "--trigger")
+    trigger_s = duration_s(options.trigger, "--trigger", least_s=1e-3)
     advice = advise(model, Need(rate, trigger_s, options.confidence, options.max))
     per_hour = Price.parse(options.price).per_hour * advice.workers
     if options.output == "json":

@@ -13,7 +13,8 @@ from types import FrameType
 from typing import NoReturn
 
 import penstock
-from penstock.core.errors import PenstockError
+from penstock.core.errors import BadInput, PenstockError
+from penstock.core.text import one_line
 
 INTERRUPTED = 130
 COMMANDS = {
@@ -51,7 +52,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (try {self.prog} --help)\n")
+        raise BadInput(f"{message} (try {self.prog} --help)")
 
 
 def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
@@ -72,22 +73,30 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
-    options = parser(words).parse_args(words)
     try:
+        options = parser(words).parse_args(words)
         return int(options.run(options))
     except PenstockError as error:
-        print(f"penstock: {error}", file=sys.stderr)
+        say(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        print("penstock: interrupted", file=sys.stderr)
+        say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # `penstock … | head`: the reader has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        print(f"penstock: {error.strerror or error}{where}", file=sys.stderr)
+        say(f"{error.strerror or error}{where}")
         return PenstockError.exit_code
+    except (MemoryError, RecursionError) as error:
+        say(f"this is more than the machine can take: {type(error).__name__} {error}")
+        return PenstockError.exit_code
+
+
+def say(message: str) -> None:
+    """One line on stderr, whatever is in it."""
+    print(f"penstock: {one_line(message)}", file=sys.stderr)
 
 
 def run() -> NoReturn:

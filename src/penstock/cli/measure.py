@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     from penstock.live.meter_plan import MeterPlan
 
     writable(options.out)
-    trigger_s = duration_s(options.trigger)
+    trigger_s = duration_s(options.trigger, "--trigger", least_s=1e-3)
     app = find_app(options.app, APPS)
     kafka = _kafka(options)
     plan = MeterPlan(

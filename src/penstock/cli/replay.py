@@ -8,6 +8,7 @@ from pathlib import Path
 
 from penstock.cli.numbers import real, seed, workers
 from penstock.cli.progress import bar, page
+from penstock.core.bounds import TICK_LEAST_S
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
 from penstock.core.objective import BILLING_S, Objective, Price
@@ -106,7 +107,7 @@ def world_of(options: argparse.Namespace) -> World:
     """The world that the options, the file and the trace describe together."""
     given = _given(options)
     if options.trace is not None:
-        every_s = duration_s(options.every, "--every") if options.every else None
+        every_s = duration_s(options.every, "--every", least_s=TICK_LEAST_S) if options.every else None
         series = read_series(options.trace, SeriesOptions(options.column, every_s))
         return World.of_series(options.trace.name, series, given, options.scenario)
     if options.scenario is None:

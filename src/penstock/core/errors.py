@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from penstock.core.text import one_line, some_of
+
 
 class PenstockError(Exception):
     """Something that one line explains; the command ends with `exit_code`."""
@@ -35,4 +37,4 @@ def unknown(what: str, given: str, known: Iterable[str]) -> BadInput:
     names = sorted(known)
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'? " if near else ""
-    return BadInput(f"unknown {what} '{given}': {hint}(known: {', '.join(names)})")
+    return BadInput(f"unknown {what} '{one_line(given, 80)}': {hint}(known: {some_of(names, 40)})")

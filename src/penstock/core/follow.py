@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from penstock.core.errors import BadInput
-from penstock.core.journal import Header, Journal, StepReader, read_header
+from penstock.core.journal import Header, Journal, read_header
+from penstock.core.journal_steps import StepReader
 from penstock.core.loop import Step
 
 

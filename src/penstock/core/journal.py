@@ -6,26 +6,26 @@ a crash cut short costs itself, a damaged one in the middle costs what lies befo
 
 from __future__ import annotations
 
-import contextlib
-import json
+import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from penstock.core.allocation import Allocation, Worker
+import msgspec
+
+from penstock.core.allocation import Allocation
 from penstock.core.errors import BadInput
-from penstock.core.loop import Decision, Step
+from penstock.core.journal_steps import PLAIN, RESULTS, Moment, Positive, StepReader
+from penstock.core.loop import Step
 from penstock.core.objective import Limits, Objective, Price
-from penstock.core.observation import Batch, Observation, OperatorStats, WorkerTable
-from penstock.core.responses import Responses
+from penstock.core.observation import Batch, OperatorStats, WorkerTable
+from penstock.core.typed import typed
 
 SCHEMA = 1
 WHOLE_EVERY = 1000
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
-# What is a plain number of an observation, in the order of a line.
-_PLAIN = Observation.__slots__[: Observation.__slots__.index("running")]
-_RESULTS = (("delivered", "processed"), ("deliverable", "arrived"))
+# NumPy's numbers are numbers.
+_encoder = msgspec.json.Encoder(enc_hook=float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,21 @@ class Header:
     """What else a person may want to know: capacity, start time, the trace."""
 
 
+@dataclass(frozen=True, slots=True)
+class HeaderLine:
+    """A header as it stands in a file, but for the objective, which is text there."""
+
+    job: str
+    policy: str
+    limits: Limits
+    price: Price
+    tick_s: Positive
+    seed: int | None = None
+    origin_s: Moment | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
 class JournalWriter:
     """Appends steps to a file; `flush` after each where a crash may come."""
 
@@ -58,7 +73,7 @@ class JournalWriter:
         self._lines = 0
         if header is not None:
             content = asdict(header) | {"objective": str(header.objective)}
-            file.write(_encode({"penstock_journal": SCHEMA} | content) + "\n")
+            file.write(_encoded({"penstock_journal": SCHEMA} | content))
             if flush:
                 file.flush()
 
@@ -75,7 +90,7 @@ class JournalWriter:
             changed.update({key: None for key in before if key not in fields and before[key] is not None})
         else:
             changed = {"whole": True} | fields
-        self._file.write(_encode(changed) + "\n")
+        self._file.write(_encoded(changed))
         if self._flush:
             self._file.flush()
         self._before = fields
@@ -89,9 +104,9 @@ class JournalWriter:
 
     def _fields(self, step: Step) -> dict[str, Any]:
         seen, decision = step.seen, step.decision
-        fields: dict[str, Any] = {name: getattr(seen, name) for name in _PLAIN}
+        fields: dict[str, Any] = {name: getattr(seen, name) for name in PLAIN}
         # Most jobs put out one result an event: then these two say nothing new.
-        for results, events in _RESULTS:
+        for results, events in RESULTS:
             if fields[results] == fields[events]:
                 del fields[results]
         fields["running"] = self._allocation(seen.running)
@@ -120,6 +135,10 @@ class JournalWriter:
             known = (allocation, _plain_allocation(allocation))
             self._allocations[id(allocation)] = known
         return known[1]
+
+
+def _encoded(fields: Mapping[str, Any]) -> str:
+    return _encoder.encode(fields).decode() + "\n"
 
 
 def _plain_allocation(allocation: Allocation) -> object:
@@ -162,90 +181,20 @@ class Journal:
                     yield step
 
 
-class StepReader:
-    """Makes steps of a journal's lines, one after the other; `damaged` counts the lines that were of no use."""
-
-    def __init__(self) -> None:
-        self._state: dict[str, Any] = {}
-        self._allocations: dict[str, Allocation] = {}
-        self.damaged = 0
-
-    def step(self, line: str) -> Step | None:
-        """The step of the next line; `None` for a damaged one, and for those that lean on it."""
-        fields = _fields_of(line)
-        if fields is not None and (self._state or fields.get("whole")):
-            self._state = fields if fields.pop("whole", False) else self._state | fields
-            with contextlib.suppress(AttributeError, IndexError, KeyError, TypeError, ValueError):
-                return _step(self._state, self._allocations)
-        self._state = {}
-        self.damaged += 1
-        return None
-
-
-def _fields_of(line: str) -> dict[str, Any] | None:
-    try:
-        fields = json.loads(line)
-    except json.JSONDecodeError:
-        return None
-    return fields if isinstance(fields, dict) and line.endswith("\n") else None
-
-
 def read_header(line: str, path: Path) -> Header:
     """What a journal's first line says; BadInput where it is no header."""
-    fields = _fields_of(line) or {}
+    try:
+        fields = msgspec.json.decode(line, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        fields = {}
     schema = fields.pop("penstock_journal", None)
     if schema is None:
         raise BadInput(f"{path} is not a journal: its first line should be a header")
     if schema != SCHEMA:
-        raise BadInput(f"{path} has journal schema {schema}; this version of penstock reads {SCHEMA}")
+        raise BadInput(f"{path} has journal schema {reprlib.repr(schema)}; this version of penstock reads {SCHEMA}")
     try:
-        fields["objective"] = Objective.parse(fields["objective"])
-        return Header(**fields | {"limits": Limits(**fields["limits"]), "price": Price(**fields["price"])})
-    except (KeyError, TypeError) as error:
+        objective = Objective.parse(typed(fields.pop("objective", None), str, "objective"))
+        told = typed(fields, HeaderLine, "header")
+        return Header(objective=objective, **{key: getattr(told, key) for key in HeaderLine.__slots__})
+    except BadInput as error:
         raise BadInput(f"{path} has a header that cannot be read: {error}") from None
-
-
-def _step(state: dict[str, Any], allocations: dict[str, Allocation]) -> Step:
-    running, asked = (_allocation(state[key], allocations) for key in ("running", "asked"))
-    target = _allocation(state["target"], allocations)
-    wanted = state.get("wanted")
-    grouped: dict[str, dict[str, Any]] = {"signal": {}, "worker": {}, "operator": {}, "path": {}}
-    for key, value in state.items():
-        group, space, name = key.partition(" ")
-        if space and value is not None:
-            grouped[group][name] = value
-    plain: dict[str, Any] = {name: state.get(name) for name in _PLAIN}
-    for results, events in _RESULTS:
-        plain[results] = plain[events] if plain[results] is None else plain[results]
-    if None in plain.values():
-        raise ValueError("a step lacks a number")
-    seen = Observation(
-        **plain,
-        running=running,
-        target=asked,
-        workers=WorkerTable(tuple(worker.name for worker in running.workers), grouped["worker"]),
-        operators={name: OperatorStats(*values) for name, values in grouped["operator"].items()},
-        paths={name: _responses(values) for name, values in grouped["path"].items()},
-        batch=Batch(*state["batch"]) if state.get("batch") else None,
-    )
-    decided = target if wanted is None else _allocation(wanted, allocations)
-    return Step(seen, Decision(decided, state["reason"], grouped["signal"]), target)
-
-
-def _responses(values: list[Any]) -> Responses:
-    count, sum_s, bins, unit_s = values
-    return Responses(count, sum_s, {int(number): events for number, events in bins.items()}, unit_s)
-
-
-def _allocation(content: dict[str, Any], known: dict[str, Allocation]) -> Allocation:
-    key = repr(content)
-    if key not in known:
-        if len(known) > 64:
-            known.clear()
-        fields = dict(content)
-        names = fields.pop("workers")
-        kinds = fields.pop("kinds", ["worker"] * len(names))
-        if "instances" in fields:
-            fields["instances"] = {name: tuple(hosts) for name, hosts in fields["instances"].items()}
-        known[key] = Allocation(tuple(map(Worker, names, kinds)), **fields)
-    return known[key]

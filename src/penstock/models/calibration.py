@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.core.errors import BadInput
+from penstock.core.text import some_of
 from penstock.models.capacity import Capacity
 from penstock.models.curves import Linear, Table
 from penstock.models.evidence import Evidence
@@ -120,7 +121,7 @@ def calibrate(evidence: Sequence[Evidence]) -> Calibration:
 def _need_one_job(evidence: Sequence[Evidence]) -> None:
     jobs = sorted({each.header.job for each in evidence})
     if len(jobs) > 1:
-        raise BadInput(f"the journals are of different jobs ({', '.join(jobs)}): calibrate each job by itself")
+        raise BadInput(f"the journals are of different jobs ({some_of(jobs)}): calibrate each job by itself")
 
 
 def _unknown(found: Calibration, evidence: Sequence[Evidence]) -> Iterator[str]:

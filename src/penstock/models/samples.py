@@ -12,8 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from penstock.core.bounds import EVENTS_LEAST, EVENTS_MOST, WORKERS_MOST, between
 from penstock.core.errors import BadInput
 from penstock.core.files import whole
+from penstock.core.typed import typed
 from penstock.models.capacity import About
 from penstock.models.curves import Floats
 from penstock.models.training import Samples
@@ -35,6 +37,17 @@ SCHEMA = pa.schema(
         ("setup", pa.string()),  # the app, Spark and the machine, as JSON
     ]
 )
+
+
+RANGES = {
+    "rows_per_s": (EVENTS_LEAST, EVENTS_MOST),
+    "fixed_s": (0.0, 1e6),
+    "bytes_per_row": (1e-3, 1e12),
+    "cores": (1e-3, 1024.0),
+    "partitions": (1.0, 1e6),
+    "partitions_per_worker": (1e-3, 1e6),
+    "speed": (1e-3, 1e3),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +105,52 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """All rows of a file, flagged ones too."""
     if not path.exists():
         raise BadInput(f"no such file: {path}")
+    if not path.is_file():
+        raise BadInput(f"{path} is not a file of samples: `penstock measure` writes one file")
     try:
         table = pyarrow.parquet.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
+        missing = [name for name in SCHEMA.names if name not in table.column_names]
+        if missing:
+            raise BadInput(f"{path} is not a file of samples: it has no column {missing[0]}")
+        rows: list[dict[str, Any]] = table.select(SCHEMA.names).cast(SCHEMA).to_pylist()
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise BadInput(f"{path} is not a file of samples: {str(error).splitlines()[0]}") from None
-    missing = [name for name in SCHEMA.names if name not in table.column_names]
-    if missing:
-        raise BadInput(f"{path} is not a file of samples: it has no column {missing[0]}")
-    rows: list[dict[str, Any]] = table.to_pylist()
     if not rows:
         raise BadInput(f"{path} is empty: measure at least two worker counts")
+    for number, row in enumerate(rows, 1):
+        try:
+            _check(row)
+        except BadInput as error:
+            raise BadInput(f"{path}, row {number}: {error}") from None
     return rows
+
+
+def _check(row: Mapping[str, Any]) -> None:
+    """Refuse a row that no measurement gives; what is flagged may lack its figures."""
+    for key in ("app", "source", "flags", "setup", "workers", "repeat"):
+        if row[key] is None:
+            raise BadInput(f"{key} is missing")
+    between("workers", row["workers"], 1, WORKERS_MOST)
+    for key, (low, high) in RANGES.items():
+        if row[key] is not None:
+            between(key, row[key], low, high)
+        elif not row["flags"] and key in ("rows_per_s", "fixed_s", "bytes_per_row"):
+            raise BadInput(f"{key} is missing")
+    _setup(row["setup"])
 
 
 def differences(one: str, other: str) -> list[str]:
     """Where two set-ups part, as `machine.cpus: 2, 8`."""
-    left, right = _flat(json.loads(one)), _flat(json.loads(other))
+    left, right = _flat(_setup(one)), _flat(_setup(other))
     keys = sorted(left.keys() | right.keys())
     return [f"{key}: {left.get(key)}, {right.get(key)}" for key in keys if left.get(key) != right.get(key)]
+
+
+def _setup(text: str) -> dict[str, Any]:
+    try:
+        return typed(json.loads(text), dict[str, Any], "setup")
+    except (ValueError, RecursionError):
+        raise BadInput("setup is not JSON") from None
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

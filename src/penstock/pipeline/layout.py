@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.core.errors import BadInput, unknown
+from penstock.core.text import some_of
 from penstock.pipeline.request import UNITS_US, TraceRequest
 from penstock.pipeline.tables import Table, is_iat_name, is_number, is_time_name, spacing_us, time_us, unit_of
 
@@ -125,9 +126,9 @@ def _time_column(seen: Table, request: TraceRequest, needed: bool = True) -> str
     named = [name for name in seen.numbers if is_time_name(name) and name != request.column]
     found = iso or seen.times or named or (list(seen.names) if request.kind == "times" else [])
     if len(found) > 1:
-        raise BadInput(f"{request.source}: several columns of times: pass --time with one of {', '.join(found)}")
+        raise BadInput(f"{request.source}: several columns of times: pass --time with one of {some_of(found)}")
     if needed and not found:
-        raise BadInput(f"{request.source}: no column of times among {', '.join(seen.names)}: pass --time")
+        raise BadInput(f"{request.source}: no column of times among {some_of(seen.names)}: pass --time")
     return found[0] if found else None
 
 
@@ -142,11 +143,11 @@ def _value_column(seen: Table, request: TraceRequest, time: str | None) -> str:
         rest = [name for name in seen.names if name != time]
         if request.kind is not None and len(rest) == 1:
             return rest[0]
-        raise BadInput(f"{request.source}: no column of numbers among {', '.join(seen.names)}")
-    raise BadInput(f"{request.source}: several columns of numbers: pass --column with one of {', '.join(found)}")
+        raise BadInput(f"{request.source}: no column of numbers among {some_of(seen.names)}")
+    raise BadInput(f"{request.source}: several columns of numbers: pass --column with one of {some_of(found)}")
 
 
 def same_table(first: Table, other: Table, path: Path) -> None:
     """Refuse a directory whose tables do not have the same columns."""
     if (first.format, first.names) != (other.format, other.names):
-        raise BadInput(f"{path}: its columns ({', '.join(other.names)}) are not those of the first file")
+        raise BadInput(f"{path}: its columns ({some_of(other.names)}) are not those of the first file")

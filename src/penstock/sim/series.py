@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.dataset
 
-from penstock.core.bounds import EVENTS_MOST, between
+from penstock.core.bounds import EVENTS_MOST, INTERVALS_MOST, SPAN_MOST_S, TICK_LEAST_S, between
 from penstock.core.errors import BadInput, unknown
+from penstock.core.text import one_line, some_of
 from penstock.sim.workloads import Floats, Load
 
 _TIME_NAMES = ("timestamp", "time", "date", "ts")
@@ -38,7 +39,10 @@ class SeriesOptions:
 def read_series(path: Path, options: SeriesOptions | None = None) -> Load:
     """The load in a file; gaps stay gaps, and are skipped by a replay."""
     options = options or SeriesOptions()
+    if options.every_s is not None:
+        between("every_s", options.every_s, TICK_LEAST_S)
     table, first_line = _table(path)
+    _need_plain(table, path)
     time_name = _time_column(table)
     value_name = _value_column(table, time_name, options.column, path)
     lines = np.arange(first_line, first_line + len(table))
@@ -51,6 +55,7 @@ def read_series(path: Path, options: SeriesOptions | None = None) -> Load:
         raise BadInput(f"{path} is empty: a series has at least one row")
     where.refuse(~np.isfinite(values), f"{value_name} is not a finite number", "a count of at least 0")
     where.refuse(values < 0, f"{value_name} is negative", "a count of at least 0")
+    where.refuse(values > EVENTS_MOST, f"{value_name} is too large", f"a count of at most {EVENTS_MOST:g}")
     if time_name is None:
         return _without_times(values, value_name, options, path)
     times_s, origin_s = _times(table[time_name], time_name, where)
@@ -90,15 +95,17 @@ class _Where:
 
 def _table(path: Path) -> tuple[pa.Table, int]:
     """The columns of a file, those of a CSV as text; and the line of its first row."""
-    if not path.exists():
-        raise BadInput(f"no such file: {path}")
-    if path.is_file() and path.stat().st_size == 0:
-        raise BadInput(f"{path} is empty: a series has a header and at least one row")
     try:
+        if not path.exists():
+            raise BadInput(f"no such file: {path}")
+        if path.is_file() and path.stat().st_size == 0:
+            raise BadInput(f"{path} is empty: a series has a header and at least one row")
+        if not path.is_file() and not path.is_dir():
+            raise BadInput(f"{path} is no regular file: a series is CSV or Parquet")
         if path.is_dir() or path.suffix == ".parquet":
             return _parquet(path), 1
         return _csv(path), 2
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, ValueError, KeyError) as error:  # ValueError: no text, or a null byte in the path
         raise BadInput(f"{path} is not a CSV or Parquet file that can be read: {_first_line(error)}") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {_first_line(error)}") from None
@@ -123,6 +130,16 @@ def _csv(path: Path) -> pa.Table:
     if all(_is_number(name) for name in names):
         raise BadInput(f"{path} has no header: its first line should name the columns")
     return table
+
+
+def _need_plain(table: pa.Table, path: Path) -> None:
+    """Columns each with a name of its own, and no more rows than a replay can take."""
+    names = table.column_names
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise BadInput(f"{path} has several columns named '{one_line(twice[0], 60)}': each needs a name of its own")
+    if len(table) > INTERVALS_MOST:
+        raise BadInput(f"{path} has {len(table):,} rows: a replay takes {INTERVALS_MOST:,} at most; see penstock trace")
 
 
 def _is_number(text: str) -> bool:
@@ -157,7 +174,7 @@ def _value_column(table: pa.Table, time_name: str | None, wanted: str | None, pa
         return str(names[0])
     if not names:
         raise BadInput(f"{path} has only a column of times: a series also has one of counts")
-    raise BadInput(f"{path} has several columns: choose one with --column ({', '.join(names)})")
+    raise BadInput(f"{path} has several columns: choose one with --column ({some_of(names)})")
 
 
 def _is_known(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
@@ -168,6 +185,9 @@ def _is_known(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
 
 
 def _numbers(column: pa.ChunkedArray, name: str, where: _Where) -> Floats:
+    kind = column.type
+    if not (_is_numeric(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise BadInput(f"{where.path}: {name} is a column of {one_line(str(kind), 60)}; it should be one of numbers")
     try:
         return _floats(pc.cast(column, pa.float64()))
     except pa.ArrowInvalid:
@@ -185,20 +205,24 @@ def _times(column: pa.ChunkedArray, name: str, where: _Where) -> tuple[Floats, f
     """Seconds, and the calendar time of the first where there is one (without a zone it is taken as UTC)."""
     if pa.types.is_string(column.type) and _is_number(column[0].as_py()):
         return _numeric_times(_numbers(column, name, where), name, where)
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        return _numeric_times(_floats(column), name, where)
+    if _is_numeric(column.type):
+        return _numeric_times(_numbers(column, name, where), name, where)
     for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
         try:
             micros = _floats(pc.cast(pc.cast(column, kind), pa.int64()))
             return micros * 1e-6, float(micros[0]) * 1e-6
-        except pa.ArrowInvalid:
+        except pa.ArrowException:
             continue
     for row, value in enumerate(column.to_pylist()):
         try:
             pc.cast(pa.array([value]), pa.timestamp("us"))
-        except pa.ArrowInvalid:
+        except (pa.ArrowException, OverflowError):
             raise where.error(row, f"{name} is '{value}'", "a time such as 2024-05-01 13:45:00") from None
-    raise BadInput(f"{where.path}: the times in {name} mix zones; write them all in UTC")
+    raise BadInput(f"{where.path}: the times in {name} mix zones, or have one that is not known; write them in UTC")
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _numeric_times(values: Floats, name: str, where: _Where) -> tuple[Floats, float | None]:
@@ -240,9 +264,12 @@ def _tick(steps_s: Floats, every_s: float | None, where: _Where) -> float:
         return every_s
     if not len(steps_s):
         raise BadInput(f"{where.path} has one row only: say how long its interval is, as in --every 60s")
-    return float(
-        f"{np.quantile(steps_s, 0.5, method='lower'):.9g}"
-    )  # 0.1 s, not what is left of it between two large times
+    # 0.1 s, not what is left of it between two large times.
+    tick_s = float(f"{np.quantile(steps_s, 0.5, method='lower'):.9g}")
+    if not TICK_LEAST_S <= tick_s <= SPAN_MOST_S:
+        right = f"from {TICK_LEAST_S:g} to {SPAN_MOST_S:g} s; `penstock trace --every 1s` adds intervals up"
+        raise BadInput(f"{where.path}: its intervals are {tick_s:g} s long: a replay takes {right}")
+    return tick_s
 
 
 def _counts(values: Floats, name: str, tick_s: float) -> Floats:

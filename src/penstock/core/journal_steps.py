@@ -1,0 +1,151 @@
+"""Steps from a journal's lines. Every value is typed as it is read: what does not fit costs its line."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from penstock.core.allocation import Allocation, Worker
+from penstock.core.loop import Decision, Step
+from penstock.core.observation import Batch, Observation, OperatorStats, WorkerTable
+from penstock.core.responses import Responses
+
+# What is a plain number of an observation, in the order of a line.
+PLAIN = Observation.__slots__[: Observation.__slots__.index("running")]
+# Where the first is not in a line, it is the second: most jobs put out one result an event.
+RESULTS = (("delivered", "processed"), ("deliverable", "arrived"))
+
+# Sums of some million numbers of this size are finite, and times of this size are dates.
+Number = Annotated[float, Meta(ge=-1e18, le=1e18)]
+Moment = Annotated[float, Meta(ge=-1e10, le=1e10)]
+Span = Annotated[float, Meta(ge=0, le=1e10)]
+Positive = Annotated[float, Meta(gt=0, le=1e18)]
+Bins = dict[Annotated[int, Meta(ge=-100_000, le=100_000)], Number]
+_ALLOCATIONS = ("running", "asked", "target", "wanted")
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationLine:
+    """An allocation as it stands in a line."""
+
+    workers: list[str]
+    kinds: list[str] | None = None
+    parallelism: dict[str, int] = field(default_factory=dict)
+    instances: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    cpu_share: dict[str, Number] = field(default_factory=dict)
+    alternate: dict[str, str] = field(default_factory=dict)
+    names_given: Annotated[int, Meta(ge=0, le=10**15)] = 0
+
+    @property
+    def allocation(self) -> Allocation:
+        kinds = self.kinds if self.kinds is not None else ["worker"] * len(self.workers)
+        workers = tuple(Worker(name, kind) for name, kind in zip(self.workers, kinds, strict=True))
+        return Allocation(workers, self.parallelism, self.instances, self.cpu_share, self.alternate, self.names_given)
+
+
+_LINE = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ALLOCATION = msgspec.json.Decoder(AllocationLine)
+_ANYTHING = msgspec.json.Decoder()
+_KEYS = {
+    **{name: msgspec.json.Decoder(Number | None) for name in PLAIN},
+    "time_s": msgspec.json.Decoder(Moment),
+    "span_s": msgspec.json.Decoder(Span),
+    "whole": msgspec.json.Decoder(bool),
+    "reason": msgspec.json.Decoder(str),
+    "batch": msgspec.json.Decoder(list[Number | None] | None),
+}
+_GROUPS = {
+    "signal": msgspec.json.Decoder(Number | None),
+    "worker": msgspec.json.Decoder(Number | list[Number] | None),
+    "operator": msgspec.json.Decoder(list[Number | None] | None),
+    "path": msgspec.json.Decoder(tuple[Number, Number, Bins, Positive] | None),
+}
+
+
+class StepReader:
+    """Makes steps of a journal's lines, one after the other; `damaged` counts the lines that were of no use."""
+
+    def __init__(self) -> None:
+        self._state: dict[str, Any] = {}
+        self._allocations: dict[bytes, Allocation] = {}
+        self.damaged = 0
+
+    def step(self, line: str) -> Step | None:
+        """The step of the next line; `None` for a damaged one, and for those that lean on it."""
+        fields = _fields_of(line)
+        if fields is not None and (self._state or fields.get("whole")):
+            self._state = fields if fields.pop("whole", False) else self._state | fields
+            with contextlib.suppress(KeyError, TypeError, ValueError, msgspec.MsgspecError):
+                return _step(self._state, self._allocations)
+        self._state = {}
+        self.damaged += 1
+        return None
+
+
+def _fields_of(line: str) -> dict[str, Any] | None:
+    """A line's fields, typed; `None` where one does not fit, or the line has no end."""
+    if not line.endswith("\n"):
+        return None
+    try:
+        return {key: _value(key, raw) for key, raw in _LINE.decode(line).items()}
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+
+
+def _value(key: str, raw: msgspec.Raw) -> Any:
+    if key in _ALLOCATIONS:
+        return bytes(raw)  # read when it is needed, and only once
+    group, space, _ = key.partition(" ")
+    # A field of a later version is nothing to us.
+    decoder = _GROUPS.get(group, _ANYTHING) if space else _KEYS.get(key, _ANYTHING)
+    return decoder.decode(raw)
+
+
+def _step(state: dict[str, Any], allocations: dict[bytes, Allocation]) -> Step:
+    running, asked, target = (_allocation(state[key], allocations) for key in _ALLOCATIONS[:3])
+    wanted = state.get("wanted", b"null")
+    grouped: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
+    for key, value in state.items():
+        group, space, name = key.partition(" ")
+        if space and value is not None and group in grouped:
+            grouped[group][name] = value
+    seen = Observation(
+        **_plain(state),
+        running=running,
+        target=asked,
+        workers=_workers(running, grouped["worker"]),
+        operators={name: OperatorStats(*values) for name, values in grouped["operator"].items()},
+        paths={name: Responses(*values) for name, values in grouped["path"].items()},
+        batch=Batch(*state["batch"]) if state.get("batch") else None,
+    )
+    decided = target if wanted == b"null" else _allocation(wanted, allocations)
+    return Step(seen, Decision(decided, state["reason"], grouped["signal"]), target)
+
+
+def _plain(state: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = {name: state.get(name) for name in PLAIN}
+    for results, events in RESULTS:
+        plain[results] = plain[events] if plain[results] is None else plain[results]
+    if None in plain.values():
+        raise ValueError("a step lacks a number")
+    return plain
+
+
+def _workers(running: Allocation, columns: dict[str, float | list[float]]) -> WorkerTable:
+    names = tuple(worker.name for worker in running.workers)
+    for name, column in columns.items():
+        if isinstance(column, list) and len(column) != len(names):
+            raise ValueError(f"{len(names)} workers have {len(column)} values of {name}")
+    return WorkerTable(names, columns)
+
+
+def _allocation(raw: bytes, known: dict[bytes, Allocation]) -> Allocation:
+    if raw not in known:
+        if len(known) > 64:
+            known.clear()
+        known[raw] = _ALLOCATION.decode(raw).allocation
+    return known[raw]
