@@ -1,5 +1,5 @@
 """`python -m penstock`."""
 
-from penstock.cli.main import run
+from penstock.entry import run
 
 run()

@@ -94,7 +94,7 @@ def test_a_held_decision_says_so() -> None:
 
 
 def test_a_guard_that_holds_for_less_than_nothing_is_refused() -> None:
-    with pytest.raises(BadInput, match="cooldown_s=-5"):
+    with pytest.raises(BadInput, match="cooldown_s is -5: it must be at least 0"):
         Guards(cooldown_s=-5.0)
 
 

@@ -57,16 +57,11 @@ def _print(advice: Advice, per_hour: float, confidence: float, bytes_per_row: fl
         return f"{rows:,.0f} rows/s" + (f" ({rows * bytes_per_row / 1e6:.1f} MB/s)" if bytes_per_row else "")
 
     out = page()
-    out.print(
-        f"[bold]{advice.workers} workers[/bold] for {shown(advice.rate)}, {per_hour:.2f} an hour", highlight=False
-    )
-    out.print(f"  they sustain {shown(advice.capacity)}: headroom {advice.headroom:.0%}", highlight=False)
-    out.print(f"  with {confidence:.0%} confidence at least {shown(advice.capacity_low)}", highlight=False)
-    out.print(
-        f"  maxOffsetsPerTrigger {advice.max_offsets_per_trigger:,} for a trigger of {advice.trigger_s:g} s",
-        highlight=False,
-    )
+    out.print(f"{advice.workers} workers for {shown(advice.rate)}, {per_hour:.2f} an hour", style="bold")
+    out.print(f"  they sustain {shown(advice.capacity)}: headroom {advice.headroom:.0%}")
+    out.print(f"  with {confidence:.0%} confidence at least {shown(advice.capacity_low)}")
+    out.print(f"  maxOffsetsPerTrigger {advice.max_offsets_per_trigger:,} for a trigger of {advice.trigger_s:g} s")
     others = ", ".join(f"{t:g} s: {n if n else 'none suffice'}" for t, n in advice.other_triggers.items())
-    out.print(f"  workers with another trigger: {others}", highlight=False)
+    out.print(f"  workers with another trigger: {others}")
     for warning in advice.warnings:
-        out.print(f"  warning: {warning}", highlight=False)
+        out.print(f"  warning: {warning}")

@@ -12,9 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.explain import finite
+from penstock.cli.main import say
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
+from penstock.core.text import one_line
 from penstock.models.calibration import Calibration, calibrate
 from penstock.models.evidence import Evidence
 from penstock.report import show
@@ -43,6 +45,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("journals", nargs="+", type=Path, metavar="JOURNAL", help="of one job; several teach more")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="the scenario, as TOML")
     parser.add_argument("--no-load", action="store_true", help="leave the load out: for replays of other series")
+    code = "load policies that a journal names by file: it runs that code"
+    parser.add_argument("--allow-code", action="store_true", help=code)
     parser.add_argument("--output", choices=("table", "json"), default="table", help="on stdout (table)")
     parser.set_defaults(run=run)
 
@@ -55,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     evidence = _read(paths)
     found = calibrate(evidence)
     write_scenario(options.out, found, evidence, with_load=not options.no_load)
-    runs = _replayed(paths, evidence, options.out)
+    runs = _replayed(paths, evidence, options.out, options.allow_code)
     if options.output == "json":
         print(json.dumps(finite(_record(options.out, found, runs)), indent=2, ensure_ascii=False, allow_nan=False))
     else:
@@ -76,13 +80,19 @@ def _read(paths: Sequence[Path]) -> list[Evidence]:
             read, damaged = read_evidence(path)
             if damaged:
                 lines = "1 damaged line was" if damaged == 1 else f"{damaged} damaged lines were"
-                print(f"penstock: {lines} left out of {path}", file=sys.stderr)
+                say(f"{lines} left out of {path}")
             evidence.append(read)
             done(number)
     return evidence
 
 
-def _replayed(paths: Sequence[Path], evidence: Sequence[Evidence], scenario: Path) -> list[Beside]:
+def _need_no_code(policy: str, allow_code: bool) -> None:
+    """A journal is data: what it says is not run unless somebody asked for that."""
+    if policy.partition(":")[0].endswith(".py") and not allow_code:
+        raise BadInput(f"its policy {policy} is code in a file; --allow-code loads it")
+
+
+def _replayed(paths: Sequence[Path], evidence: Sequence[Evidence], scenario: Path, allow_code: bool) -> list[Beside]:
     """The file is read again, so that what is compared is what was written."""
     file = read_scenario(scenario)
     runs = []
@@ -93,9 +103,10 @@ def _replayed(paths: Sequence[Path], evidence: Sequence[Evidence], scenario: Pat
                 done(before + share)
 
             try:
+                _need_no_code(each.header.policy, allow_code)
                 runs.append(beside(path.name, each, file, told))
             except BadInput as error:  # a policy whose file is not here: what was learnt stays right
-                print(f"penstock: {path} is not replayed: {error}", file=sys.stderr)
+                say(f"{path} is not replayed: {error}")
     return runs
 
 
@@ -111,16 +122,16 @@ def _record(out: Path, found: Calibration, runs: Sequence[Beside]) -> dict[str, 
 def _print(out: Path, found: Calibration, runs: Sequence[Beside]) -> None:
     console = page()
     for line in _learnt_lines(found):
-        console.print(Text(line))
+        console.print(Text(one_line(line)))
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("journal", "", "measured", "simulated", "between", "off"):
         table.add_column(heading, justify="left" if heading in ("journal", "") else "right")
     for run in [*runs, *([in_all(runs)] if len(runs) > 1 else [])]:
         for number, row in enumerate(run.rows()):
-            table.add_row(Text(("" if number > 1 else run.policy if number else run.name)[:40]), *row)
+            table.add_row(Text(one_line("" if number > 1 else run.policy if number else run.name, 40)), *row)
     if runs:
         console.print(table)
-    print(f"scenario: {out}", file=sys.stderr)
+    print(f"scenario: {one_line(str(out))}", file=sys.stderr)
 
 
 def _learnt_lines(found: Calibration) -> Iterator[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from penstock.cli.main import say
 from penstock.cli.numbers import count
 from penstock.core.journal import Journal
+from penstock.core.text import one_line
 from penstock.report import show
 from penstock.report.explain import NAMES, SEEN, Digest, Why, change, digest, digest_record, why, why_record
 
@@ -42,13 +43,13 @@ def run(options: argparse.Namespace) -> int:
     as_json = options.output == "json"
     if options.step is None:
         short = digest(journal)
-        print(_dumped(digest_record(short)) if as_json else "\n".join(_digest_lines(short)))
+        print(_dumped(digest_record(short)) if as_json else "\n".join(map(one_line, _digest_lines(short))))
     else:
         found = why(journal, options.step)
-        print(_dumped(why_record(found)) if as_json else "\n".join(_why_lines(found)))
+        print(_dumped(why_record(found)) if as_json else "\n".join(map(one_line, _why_lines(found))))
     if journal.damaged:
         lines = "1 damaged line was" if journal.damaged == 1 else f"{journal.damaged} damaged lines were"
-        print(f"penstock: {lines} left out of {options.journal}; steps are counted without them", file=sys.stderr)
+        say(f"{lines} left out of {options.journal}; steps are counted without them")
     return 0
 
 

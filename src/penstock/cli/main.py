@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 import penstock
 from penstock.core.errors import BadInput, PenstockError
 from penstock.core.text import one_line
+from penstock.entry import INTERRUPTED
 
-INTERRUPTED = 130
+TRACEBACK = "PENSTOCK_TRACEBACK"
+# What is wrong with a path that was given, and not with the machine.
+GIVEN_PATHS = (
+    errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EINVAL,
+)  # fmt: skip
 COMMANDS = {
     "trace": "make a rate series of a raw log (a Spark job)",
     "replay": "compare policies on a rate series: cost, violations, scaling actions",
@@ -70,11 +78,17 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     return top
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code."""
+def say(message: str) -> None:
+    """One line on stderr, whatever is in it."""
+    print(f"penstock: {one_line(message)}", file=sys.stderr)
+
+
+def main(arguments: Sequence[str] | None = None, ready: Callable[[], None] = lambda: None) -> int:
+    """Run one command; returns its exit code. `ready` is called when all is loaded and the work begins."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
         options = parser(words).parse_args(words)
+        ready()
         return int(options.run(options))
     except PenstockError as error:
         say(str(error))
@@ -88,23 +102,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         say(f"{error.strerror or error}{where}")
+        return BadInput.exit_code if error.errno in GIVEN_PATHS else PenstockError.exit_code
+    except MemoryError:
+        say("this takes more memory than there is: give a shorter series, or fewer workers (--max)")
         return PenstockError.exit_code
-    except (MemoryError, RecursionError) as error:
-        say(f"this is more than the machine can take: {type(error).__name__} {error}")
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        say(f"internal error, a fault of penstock: {described(error)}; {TRACEBACK}=1 shows where it comes from")
         return PenstockError.exit_code
 
 
-def say(message: str) -> None:
-    """One line on stderr, whatever is in it."""
-    print(f"penstock: {one_line(message)}", file=sys.stderr)
+def described(error: Exception) -> str:
+    """What was raised, and where."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {str(error)[:300]} ({Path(frame.filename).name}, line {frame.lineno})"
 
 
 def run() -> NoReturn:
-    """The console script. SIGTERM ends a command as Ctrl-C does, so that it cleans up."""
+    """The console script, once it is loaded. SIGTERM ends a command as Ctrl-C does, so that it cleans up."""
     # py4j logs a traceback of every interrupted call; the one line that we print says it all.
     logging.getLogger().addHandler(logging.NullHandler())
-    signal.signal(signal.SIGTERM, _interrupt)
-    sys.exit(main())
+    sys.exit(main(ready=_interruptible))
+
+
+def _interruptible() -> None:
+    """From now on there is work to end in order."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:

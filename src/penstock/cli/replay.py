@@ -12,6 +12,7 @@ from penstock.core.bounds import TICK_LEAST_S
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
 from penstock.core.objective import BILLING_S, Objective, Price
+from penstock.core.text import one_line
 from penstock.core.units import duration_s, per_second
 from penstock.models.capacity import linear, read_model
 from penstock.policies.naming import Named
@@ -98,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         page().print(as_table(comparison))
         if options.report:
-            print(f"report: {options.report}", file=sys.stderr)
+            print(f"report: {one_line(str(options.report))}", file=sys.stderr)
     missed = any(run.score.violations for run in comparison.runs)
     return MISSED if options.check and missed else 0
 

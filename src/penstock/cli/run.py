@@ -15,6 +15,7 @@ from penstock.cli.numbers import cores, count, port, workers
 from penstock.cli.places import add_places, kafka_of
 from penstock.core.errors import BadInput
 from penstock.core.objective import Limits
+from penstock.core.text import masked
 from penstock.core.units import duration_s
 
 if TYPE_CHECKING:
@@ -157,11 +158,18 @@ def _toggle(pause: Path) -> None:
 def _log_to_stderr() -> None:
     """A handler of our own: libraries may have set up the root's already."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    handler.setFormatter(Masked("%(asctime)s %(name)s %(message)s"))
     ours = logging.getLogger("penstock")
     ours.setLevel(logging.INFO)
     ours.addHandler(handler)
     ours.propagate = False
+
+
+class Masked(logging.Formatter):
+    """A log without passwords."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return masked(super().format(record))
 
 
 def _nothing(_: Step) -> None:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from penstock.cli.numbers import port
+from penstock.core.text import one_line
 from penstock.report.live import LiveRun
 from penstock.report.server import LiveServer
 
@@ -35,6 +36,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve until Ctrl-C, which `main` turns into its exit code."""
     with LiveRun(options.journal) as live, LiveServer(live, options.port, time.time) as server:
-        print(f"{options.journal} is at {server.url} (Ctrl-C ends it)", flush=True)
+        print(f"{one_line(str(options.journal))} is at {server.url} (Ctrl-C ends it)", flush=True)
         server.serve_forever(poll_interval=0.2)
     return 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.live import Live
 
 from penstock.cli.explain import finite
+from penstock.cli.main import say
 from penstock.cli.progress import bar, page
 from penstock.report.live import LiveRun
 from penstock.report.now import standing
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         for _ in _changes(live) if options.watch else (None,):
             _print(live, options.output == "json", options.watch)
         if live.trouble and options.output == "text":
-            print(f"penstock: {live.trouble}", file=sys.stderr)
+            say(live.trouble)
     return 0
 
 

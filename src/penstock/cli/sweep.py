@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from penstock.cli.main import say
 from penstock.cli.numbers import count
 from penstock.cli.progress import bar
 from penstock.core.errors import BadInput
+from penstock.core.text import one_line
 from penstock.sim.derive import Given, World
 
 ABOUT = """\
@@ -52,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(asdict(summary) | {"output": str(summary.output)}))
     else:
         before = f", {summary.done_before} of them done before" if summary.done_before else ""
-        print(f"{summary.cells} cells{before}: {summary.output}")
+        print(f"{summary.cells} cells{before}: {one_line(str(summary.output))}")
     if summary.failed:
-        print(f"penstock: {summary.failed} cells failed, the first with: {summary.first_error}", file=sys.stderr)
+        say(f"{summary.failed} cells failed, the first with: {summary.first_error}")
         return BadInput.exit_code
     return 0

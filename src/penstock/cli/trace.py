@@ -12,10 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-from penstock.cli.progress import bar
+from penstock.cli.progress import bar, page
+from penstock.core.text import one_line
 from penstock.core.units import duration_s, show_duration
 from penstock.pipeline.request import KINDS, SAMPLES, UNITS_US, ArrivalStats, TraceRequest, TraceSummary
 
@@ -113,13 +113,13 @@ def _plain(value: object) -> str:
 
 
 def _print(summary: TraceSummary) -> None:
-    console = Console()
+    console = page()
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in _lines(summary):
-        table.add_row(name, value)
+        table.add_row(name, one_line(value))
     console.print(table)
     for note in summary.notes:
-        console.print(f"note: {note}", highlight=False, markup=False)
+        console.print(f"note: {one_line(note)}", soft_wrap=True)
 
 
 def _lines(summary: TraceSummary) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import BadInput, PlantError
 from penstock.core.objective import Limits
 from penstock.core.observation import Observation
+from penstock.core.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,4 +155,4 @@ def check_knobs(plant: Plant, policy: Policy) -> None:
 
 
 def _line(error: PlantError) -> str:
-    return " ".join(str(error).split())
+    return one_line(" ".join(str(error).split()))

@@ -5,6 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 LINE_MOST = 1500
+_HIDDEN: set[str] = set()
+
+
+def hide(secret: str) -> None:
+    """From now on no line, log or journal shows this."""
+    if len(secret) > 3:  # shorter ones are words, and masking them would spoil every line
+        _HIDDEN.add(secret)
+
+
+def masked(text: str) -> str:
+    """The text without what is to be hidden."""
+    for secret in _HIDDEN:
+        text = text.replace(secret, "***")
+    return text
 
 
 def one_line(text: str, most: int = LINE_MOST) -> str:
@@ -13,7 +27,8 @@ def one_line(text: str, most: int = LINE_MOST) -> str:
     >>> print(one_line("a\\nb\\x1b[31m"))
     a\\nb\\x1b[31m
     """
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text[: most + 1])
+    seen = masked(text)[: most + 1]
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in seen)
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 

@@ -53,7 +53,7 @@ class KafkaSource:
 
     address: str
     topic: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # passwords may be among them
 
     def __post_init__(self) -> None:
         for name in self.options:

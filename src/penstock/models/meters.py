@@ -150,6 +150,8 @@ def _beyond_age(evidence: Evidence) -> Floats:
 
 def rate_over_s(evidence: Sequence[Evidence]) -> float:
     """Over how long the rate that is seen is a mean: as many ticks as explain it best; 0 for the tick itself."""
+    if all(len(each.ticks.span_s) <= max(RATE_TICKS) for each in evidence):
+        return 0.0
     errors = [float(np.concatenate([_rate_errors(each, ticks) for each in evidence]).mean()) for ticks in RATE_TICKS]
     best = int(np.argmin(errors))
     return RATE_TICKS[best] * evidence[0].header.tick_s if errors[best] < 0.8 * errors[0] else 0.0

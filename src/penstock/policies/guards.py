@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from penstock.core.bounds import WORKERS_MOST, between
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Policy
@@ -38,10 +39,9 @@ class Guards:
 
     def __post_init__(self) -> None:
         for name in (*_TIMED, "late_s"):
-            if not getattr(self, name) >= 0:
-                raise BadInput(f"{name}={getattr(self, name):g}: a guard holds for more than 0 seconds")
-        if self.failures_max < 0 or (self.safe_workers or 0) < 0:
-            raise BadInput("failures_max and safe_workers must not be negative")
+            between(name, getattr(self, name), 0)
+        between("failures_max", self.failures_max, 0, 1_000_000)
+        between("safe_workers", self.safe_workers or 0, 0, WORKERS_MOST)
         if self.safe_workers is not None and not self.failures_max:
             raise BadInput(f"safe_workers={self.safe_workers} is for after failures_max failures: give both")
 

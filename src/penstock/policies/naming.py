@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import os.path
+import reprlib
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from penstock.core.allocation import Knob
+from penstock.core.bounds import SPAN_MOST_S
 from penstock.core.errors import BadInput, PenstockError, unknown
 from penstock.core.job import Job
 from penstock.core.loop import Decision, Policy
@@ -21,10 +24,11 @@ from penstock.policies.clairvoyant import Clairvoyant
 from penstock.policies.filtered import Filtered
 from penstock.policies.guards import OPTIONS, Guards, IsPaused, safe
 from penstock.policies.mst import Mst
-from penstock.policies.safety import describe
+from penstock.policies.safety import check_sense, describe
 from penstock.policies.static import Static, StaticAverage, StaticPeak
 from penstock.policies.threshold import Threshold
 
+NUMBER_MOST = 1e15
 POLICIES: Mapping[str, type] = {
     "static": Static,
     "static-peak": StaticPeak,
@@ -80,10 +84,10 @@ class Named:
             if parameter.default is parameter.empty and name not in own:
                 raise BadInput(f"policy {self.name} needs {name}: write {self.name}:{name}=…")
         policy: Policy = _explained(self.name, lambda: self.maker(job, **own))
-        for needed in ("decide", "needs", "memory_s"):
-            if not hasattr(policy, needed):
-                raise BadInput(f"policy {self.name} has no '{needed}': a policy has decide(seen), needs and memory_s")
-        return policy if self.maker in POLICIES.values() else _Watched(policy, self.name)
+        if self.maker in POLICIES.values():
+            return policy
+        _check_policy(policy, self.name)
+        return _Watched(policy, self.name)
 
 
 class _Watched:
@@ -94,10 +98,25 @@ class _Watched:
         self.needs, self.memory_s = policy.needs, policy.memory_s
 
     def decide(self, seen: Observation) -> Decision:
-        decision = _explained(f"{self._name} at {seen.time_s:g} s", lambda: self.inside.decide(seen))
-        if not isinstance(decision, Decision):
-            raise BadInput(f"policy {self._name} decided {decision!r}: decide(seen) must return a Decision")
+        decision: Decision = _explained(f"{self._name} at {seen.time_s:g} s", lambda: self.inside.decide(seen))
+        try:
+            check_sense(decision)
+        except BadInput as error:
+            raise BadInput(f"policy {self._name} {error}") from None
         return decision
+
+
+def _check_policy(policy: Any, name: str) -> None:
+    """Refuse what is no policy, before it is asked anything."""
+    for needed in ("decide", "needs", "memory_s"):
+        if not hasattr(policy, needed):
+            raise BadInput(f"policy {name} has no '{needed}': a policy has decide(seen), needs and memory_s")
+    needs, memory_s = policy.needs, policy.memory_s
+    if not isinstance(needs, (frozenset, set)) or not all(isinstance(each, Knob) for each in needs):
+        right = "it must be a set, as in frozenset({Knob.WORKERS})"
+        raise BadInput(f"policy {name}: needs is {reprlib.repr(needs)}; {right}")
+    if not isinstance(memory_s, (int, float)) or not 0 <= memory_s <= SPAN_MOST_S:
+        raise BadInput(f"policy {name}: memory_s is {reprlib.repr(memory_s)}; it must be seconds, 0 or more")
 
 
 def parameters_of(maker: type) -> dict[str, inspect.Parameter]:
@@ -110,7 +129,7 @@ def _explained(name: str, make: Callable[[], Any]) -> Any:
         return make()
     except PenstockError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadInput(f"policy {name} failed: {describe(error)}") from error
 
 
@@ -122,6 +141,8 @@ def _parameters(text: str, rest: str, known: Mapping[str, inspect.Parameter]) ->
             raise BadInput(f"policy {text}: '{part}' should be key=value")
         if key not in known and key not in OPTIONS:
             raise unknown(f"parameter of policy {text}", key, [*known, *OPTIONS])
+        if key in found:
+            raise BadInput(f"policy {text}: {key} is given twice")
         found[key] = _value(text, key, value)
         kind = known[key].annotation if key in known else OPTIONS[key]
         _check(text, key, found[key], kind)
@@ -133,9 +154,12 @@ def _value(text: str, key: str, value: str) -> Any:
         return value == "true"
     for kind in (int, float):
         try:
-            return kind(value)
+            number = kind(value)
         except ValueError:
             continue
+        if not abs(number) <= NUMBER_MOST:
+            raise BadInput(f"policy {text}: {key} is {value[:40]}: it must be a finite number")
+        return number
     return duration_s(value, f"policy {text}: {key}") if key.endswith("_s") else value
 
 
@@ -167,7 +191,7 @@ def _module(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         line = getattr(error, "lineno", None) or traceback.extract_tb(error.__traceback__)[-1].lineno
         raise BadInput(f"{path} cannot be loaded: {type(error).__name__}: {error} (line {line})") from error
     return module

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import reprlib
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from penstock.core.allocation import Allocation
@@ -129,19 +129,21 @@ def check_sense(decision: object) -> None:
     """Refuse what no plant or journal could take."""
     if not isinstance(decision, Decision):
         raise BadInput(f"decided {reprlib.repr(decision)}: decide(seen) must return a Decision")
-    if not isinstance(decision.target, Allocation):
+    if not isinstance(decision.target, Allocation) or not isinstance(decision.target.workers, tuple):
         raise BadInput(f"decided on a target {reprlib.repr(decision.target)}: it must be an Allocation")
     names = [worker.name for worker in decision.target.workers]
     if len(set(names)) < len(names):
         raise BadInput(f"decided on {len(names)} workers with {len(set(names))} names: each has a name of its own")
     if not isinstance(decision.reason, str) or not decision.reason or "\n" in decision.reason:
         raise BadInput(f"gave the reason {reprlib.repr(decision.reason)}: a reason is one line")
+    if not isinstance(decision.signals, Mapping):
+        raise BadInput(f"gave the signals {reprlib.repr(decision.signals)}: they are numbers by name")
     for name, value in decision.signals.items():
-        if not math.isfinite(value):
+        if not isinstance(value, (int, float)) or not math.isfinite(value):
             raise BadInput(f"gave the signal {name} = {value}: signals are finite numbers")
 
 
-def describe(error: Exception) -> str:
+def describe(error: BaseException) -> str:
     """What was raised, in one line that says where."""
     if isinstance(error, PenstockError):
         return str(error)

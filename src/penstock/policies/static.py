@@ -19,9 +19,10 @@ class Static:
     memory_s = 0.0
 
     def __init__(self, job: Job, workers: int) -> None:
-        if workers < 0:
-            raise BadInput(f"static:workers={workers}: the number of workers must not be negative")
-        self._workers = job.limits.clamp(workers)
+        low, high = job.limits.workers_min, job.limits.workers_max
+        if not low <= workers <= high:
+            raise BadInput(f"static:workers={workers}: the limits allow from {low} to {high} workers")
+        self._workers = workers
         self._reason = f"always {self._workers} workers"
 
     def decide(self, seen: Observation) -> Decision:

@@ -13,10 +13,13 @@ from penstock.core.follow import Follower
 from penstock.core.job import Job
 from penstock.core.loop import Policy, Step
 from penstock.core.score import Score, score
+from penstock.core.text import some_of
+from penstock.core.typed import typed
 from penstock.models.calibration import Calibration
 from penstock.models.capacity import weights
 from penstock.models.evidence import Evidence, evidence_of
 from penstock.models.meters import trigger_offset_s
+from penstock.policies.guards import OPTIONS
 from penstock.policies.naming import Named
 from penstock.report import show
 from penstock.sim.derive import Given, World
@@ -165,7 +168,9 @@ def _built(named: Named, job: Job, evidence: Evidence) -> Policy:
     """A live controller puts safety rules around its policy; a replay, whose journal has a seed, does not."""
     if evidence.header.seed is not None:
         return named.build(job)
-    rules = evidence.header.facts.get("rules", {})
+    rules = typed(evidence.header.facts.get("rules", {}), dict[str, float], "facts.rules")
+    if not rules.keys() <= OPTIONS.keys():
+        raise BadInput(f"its header has rules that are not known here: {some_of(rules)}")
     return replace(named, parameters={**rules, **named.parameters}).build_safe(job, lambda _: False)
 
 

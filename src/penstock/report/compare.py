@@ -29,7 +29,7 @@ class Outputs:
     """Where a comparison goes while it is made."""
 
     journals: Path | None = None
-    """A directory that gets one journal a policy."""
+    """A directory that gets one journal a policy; for a single run, its journal."""
     progress: Callable[[float], None] = lambda _: None
     """Told the share that is done."""
 
@@ -44,13 +44,15 @@ def compare(scenario: Scenario, policies: Sequence[Named], outputs: Outputs | No
     built = [named.build(job) for named in policies]
     seers = [policy for policy in built if isinstance(policy, Clairvoyant)]
     bound = (seers[0] if seers else Clairvoyant(job)).bound
+    files = file_names(names)
     runs = []
     for position, (named, policy) in enumerate(zip(policies, built, strict=True)):
 
         def told(share: float, before: int = position) -> None:
             outputs.progress((before + share) / len(built))
 
-        runs.append(_run(scenario, named, policy, Outputs(outputs.journals, told)))
+        journal = outputs.journals / files[named.name] if outputs.journals else None
+        runs.append(_run(scenario, named, policy, Outputs(journal, told)))
     seen = [run.score.cost for run, policy in zip(runs, built, strict=True) if policy in seers]
     return Comparison(
         trace=scenario.name,
@@ -103,12 +105,26 @@ def header_of(scenario: Scenario, named: Named) -> Header:
 
 
 @contextmanager
-def _journal(header: Header, folder: Path | None) -> Iterator[Callable[[Step], None]]:
-    if folder is None:
+def _journal(header: Header, path: Path | None) -> Iterator[Callable[[Step], None]]:
+    if path is None:
         yield lambda _: None
         return
-    with whole(folder / f"{file_name(header.policy)}.jsonl") as path, JournalWriter.at(path, header) as journal:
+    with whole(path) as scratch, JournalWriter.at(scratch, header) as journal:
         yield journal.write
+
+
+def file_names(policies: Sequence[str]) -> dict[str, str]:
+    """A journal's name for each policy; two that would share one are told apart.
+
+    >>> file_names(["a/mine.py:Mine", "a-mine.py:Mine"])
+    {'a/mine.py:Mine': 'a-mine.py-Mine.jsonl', 'a-mine.py:Mine': 'a-mine.py-Mine-2.jsonl'}
+    """
+    found: dict[str, str] = {}
+    for policy in policies:
+        plain = file_name(policy)[:120]
+        taken = [f"{plain}.jsonl", *(f"{plain}-{number}.jsonl" for number in range(2, len(policies) + 2))]
+        found[policy] = next(name for name in taken if name not in found.values())
+    return found
 
 
 def file_name(policy: str) -> str:

@@ -11,6 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from penstock.core.text import one_line
 from penstock.report import show
 from penstock.report.curves import Curves
 from penstock.report.decided import Decided
@@ -86,7 +87,9 @@ def _grid(curves: Curves, rows: list[Figure], with_curves: bool) -> Table:
     for row in rows:
         value = Text(row.value, style="bold red" if row.is_bad else "bold")
         drawn = sparkline(curves.band(row.curve).mean) if row.curve in known else ""
-        grid.add_row(Text(row.label), value, Text(row.beside, style="dim"), *([drawn] if with_curves else []))
+        grid.add_row(
+            Text(one_line(row.label, 60)), value, Text(row.beside, style="dim"), *([drawn] if with_curves else [])
+        )
     return grid
 
 
@@ -117,6 +120,6 @@ def _decision_table(live: LiveRun, entries: list[Decided]) -> Table:
             Text(show.moment(entry.time_s, live.header.origin_s), style="dim"),
             Text(ARROWS[entry.way], style=style),
             Text(entry.outcome, style=style),
-            Text(entry.reason + times),
+            Text(one_line(entry.reason + times)),
         )
     return grid

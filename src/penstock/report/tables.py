@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from penstock.core.text import one_line
 from penstock.report import show
 from penstock.report.comparison import Comparison, Run
 
@@ -62,7 +63,7 @@ def _table(comparison: Comparison, width: int) -> Table:
     for run, row in zip(comparison.runs, rows, strict=True):
         kept = [cell for heading, cell in zip(_HEADINGS, row, strict=True) if heading in widths]
         # As Text, not markup: a policy named "[red]" is a name, not a colour.
-        table.add_row(Text(run.name), *kept)
+        table.add_row(Text(one_line(run.name)), *kept)
     table.caption = _caption(comparison)
     return table
 
@@ -143,4 +144,4 @@ def _caption(comparison: Comparison) -> Text:
         parts.append(f"about this bound: {comparison.bound_note}")
     if comparison.assumed:
         parts.append("not given, so assumed: " + "; ".join(comparison.assumed.values()))
-    return Text("\n".join(parts))
+    return Text("\n".join(map(one_line, parts)))

@@ -86,7 +86,7 @@ def _scenario(content: dict[str, Any], folder: Path) -> ScenarioFile:
         elif key == "workload":
             built[key] = tuple(_shape(entry) for entry in _tables(value, key))
         elif key == "capacity":
-            built[key] = _capacity(_tables(value, key)[0], folder)
+            built[key] = _capacity(_only(_tables(value, key), key), folder)
         else:
             built[key] = typed(value, typing.get_type_hints(ScenarioFile)[key], key)
     return ScenarioFile(**built, folder=folder)
@@ -98,6 +98,12 @@ def _tables(value: object, key: str) -> list[Mapping[str, Any]]:
     if not tables or len(tables) < len(entries):
         raise BadInput(f"{key} must be a table, as in [{key}], or several, as in [[{key}]]")
     return tables
+
+
+def _only(tables: list[Mapping[str, Any]], key: str) -> Mapping[str, Any]:
+    if len(tables) > 1:
+        raise BadInput(f"[[{key}]] is there {len(tables)} times: give one [{key}]")
+    return tables[0]
 
 
 def _shape(entry: Mapping[str, Any]) -> Shape:

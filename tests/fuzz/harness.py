@@ -1,0 +1,180 @@
+"""Runs commands on spoilt inputs, in one process: one line, the right code, in time, and nothing lost."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import traceback
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.cli.main import main
+from tests.fuzz import inputs, mutate
+
+HANG_S = 20
+MEMORY_BYTES = 2 << 30
+
+# Commands with the files that they read; each word in capitals is a file that was spoilt.
+COMMANDS: tuple[tuple[str, dict[str, inputs.Spoil]], ...] = (
+    ("replay SERIES.csv --policy threshold --policy mst --max 8 --output json", {"SERIES.csv": inputs.series}),
+    ("replay SERIES.parquet --policy threshold", {"SERIES.parquet": inputs.series}),
+    (
+        "replay --scenario WORLD.toml --policy threshold --policy filtered --output json",
+        {"WORLD.toml": inputs.scenario},
+    ),
+    ("replay --scenario WORLD.toml --policy clairvoyant --report out.html", {"WORLD.toml": inputs.scenario}),
+    ("replay good.csv --model MODEL.json --policy mst --journal out", {"MODEL.json": inputs.model}),
+    ("advise MODEL.json --rate 90/s --output json", {"MODEL.json": inputs.model}),
+    ("fit SAMPLES.parquet -o out.json --plot out.svg --output json", {"SAMPLES.parquet": inputs.samples}),
+    ("explain RUN.jsonl --output json", {"RUN.jsonl": inputs.journal}),
+    ("explain RUN.jsonl --step 5", {"RUN.jsonl": inputs.journal}),
+    ("explain RUN.jsonl", {"RUN.jsonl": inputs.journal}),
+    ("status RUN.jsonl", {"RUN.jsonl": inputs.journal}),
+    ("status RUN.jsonl --output json", {"RUN.jsonl": inputs.journal}),
+    ("calibrate RUN.jsonl -o out.toml --output json", {"RUN.jsonl": inputs.journal}),
+)
+OPTIONS = {
+    "replay good.csv --policy threshold": "--policy --column --every --capacity-per-worker --scale --start --min --max "
+    "--objective --price --billing --seed --output --journal --report --scenario --model",
+    "advise good.json --rate 90/s": "--rate --trigger --confidence --max --price --output",
+    "fit good.parquet -o out.json": "-o --train --plot --seed --output",
+    "explain good.jsonl": "--step --output",
+    "calibrate good.jsonl": "-o",
+}
+PLAIN = """
+-1 0 1 2 1000000 99999999999999999999 0.95 5 1,2 1,1 1,2,99 , json table
+0s 1s 100000d 10000d 1e400s -5s 0/s 1e300/s 0MB/s 50/s 0.1/h -1/h nan/h inf/h 1e300/h
+rate latency<=0s latency<=1us latency<=1e9d latency<=1e3d
+static static:workers=99999999 static:workers=2 static:workers=2,workers=3 mine.py:Mine no.py:Mine
+threshold:upper=inf threshold:cooldown_s=inf threshold:cooldown_s=-1 threshold:upper=0.1,lower=0.9
+threshold:down_window_s=1e308 threshold:failures_max=0 threshold:safe_workers=-1 mst:over=-5 filtered:x=1
+threshold:pause_file=/dev/zero clairvoyant threshold threshold:confirm_s=5,confirm_s=5
+dir dir/.. . .. link /dev/null /proc/self/mem good.csv good.json good.parquet out/a/b/c.html dir/new.html
+"""
+GIVEN = (*mutate.WORDS, *PLAIN.split(), "1" * 5000, "x" * 300, "x" * 5000)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call, and the folder it was made in."""
+
+    words: tuple[str, ...]
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was wrong; empty where nothing was."""
+
+    wrong: str
+    said: str
+    code: object = None
+
+
+class Fuzzer:
+    """Makes cases from a seed; the same seed makes the same cases."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self._folder, self._seed = folder, seed
+        self._good = inputs.Good.made(folder)
+
+    def case(self, number: int) -> Case:
+        rng = random.Random(f"{self._seed} {number}")
+        folder = self._folder / "case"
+        shutil.rmtree(folder, ignore_errors=True)
+        self._prepare(folder)
+        if rng.random() < 0.35:
+            start = rng.choice(list(OPTIONS))
+            words = start.split()
+            for _ in range(rng.randint(1, 2)):
+                words += [rng.choice(OPTIONS[start]), rng.choice(GIVEN)]
+            return Case(tuple(words), folder)
+        command, files = rng.choice(COMMANDS)
+        for name, spoil in files.items():
+            spoil(self._good, rng, folder / name)
+        return Case(tuple(command.split()), folder)
+
+    def _prepare(self, folder: Path) -> None:
+        (folder / "dir" / "kept").mkdir(parents=True)
+        (folder / "dir" / "kept" / "mine.txt").write_text("mine")
+        (folder / "link").symlink_to("dir")
+        lines = [row.rsplit(",", 1)[0] for row in inputs.SERIES.splitlines()]
+        (folder / "good.csv").write_text("\n".join(lines) + "\n")
+        (folder / "good.json").write_text(json.dumps(inputs.MODEL))
+        (folder / "good.jsonl").write_text("\n".join(self._good.journal) + "\n")
+        rows = [inputs.SAMPLE | {"workers": n, "rows_per_s": 90.0 * n} for n in (1, 2, 3)]
+        inputs.write_table(rows, folder / "good.parquet")
+        (folder / "mine.py").write_text("class Mine:\n    def __init__(self, job): raise SystemExit(5)\n")
+
+
+def judged(case: Case) -> Verdict:
+    """Run a case, and say what is wrong with what it did."""
+    before = _tree(case.folder)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(case.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _limits():
+        try:
+            code: object = main(case.words)
+        except _Hang:
+            return Verdict(f"hangs for more than {HANG_S} s", "")
+        except SystemExit as end:
+            code = f"SystemExit({end.code})"
+        except BaseException:
+            return Verdict("traceback", traceback.format_exc())
+    said = err.getvalue()
+    gone = [path for path in before if not path.exists() and not path.is_symlink()]
+    if gone:
+        return Verdict(f"removed {gone[0].relative_to(case.folder)}", said)
+    return Verdict(_wrong(case, code, out.getvalue(), said), said, code)
+
+
+def _wrong(case: Case, code: object, out: str, said: str) -> str:
+    if code not in (0, 2):
+        return f"exit code {code}"
+    if "Warning" in said or "Traceback" in said or "internal error" in said:
+        return "a warning"
+    if any(not c.isprintable() for c in said.replace("\n", "")):
+        return "control characters"
+    if code == 2 and (said.count("\n") != 1 or not said.startswith("penstock: ") or len(said) > 2000):
+        return "not one line"
+    if code == 0 and "json" in case.words[-1:] and "--output" in case.words[-2:]:
+        try:
+            json.loads(out, parse_constant=lambda word: 1 / 0)
+        except (ValueError, ZeroDivisionError):
+            return "no JSON on stdout"
+    return ""
+
+
+class _Hang(BaseException):
+    """The time is up."""
+
+
+@contextlib.contextmanager
+def _limits() -> Iterator[None]:
+    def up(*_: object) -> None:
+        raise _Hang
+
+    old = signal.signal(signal.SIGALRM, up)
+    signal.setitimer(signal.ITIMER_REAL, HANG_S)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * os.sysconf("SC_PAGESIZE") + MEMORY_BYTES, limit[1]))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+        signal.signal(signal.SIGALRM, old)
+
+
+def _tree(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*"))
