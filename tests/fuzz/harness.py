@@ -95,7 +95,7 @@ class Fuzzer:
             start = rng.choice(list(OPTIONS))
             words = start.split()
             for _ in range(rng.randint(1, 2)):
-                words += [rng.choice(OPTIONS[start]), rng.choice(GIVEN)]
+                words += [rng.choice(OPTIONS[start].split()), rng.choice(GIVEN)]
             return Case(tuple(words), folder)
         command, files = rng.choice(COMMANDS)
         for name, spoil in files.items():
@@ -161,8 +161,11 @@ def _limits() -> Iterator[None]:
     def up(*_: object) -> None:
         raise _Hang
 
-    old = signal.signal(signal.SIGALRM, up)
-    signal.setitimer(signal.ITIMER_REAL, HANG_S)
+    # CPU time: a busy machine is no hang. Wall time only for what waits for ever.
+    timers = {signal.SIGPROF: (signal.ITIMER_PROF, HANG_S), signal.SIGALRM: (signal.ITIMER_REAL, 15 * HANG_S)}
+    old = {number: signal.signal(number, up) for number in timers}
+    for timer, seconds in timers.values():
+        signal.setitimer(timer, seconds)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (pages * os.sysconf("SC_PAGESIZE") + MEMORY_BYTES, limit[1]))
@@ -171,9 +174,11 @@ def _limits() -> Iterator[None]:
             warnings.simplefilter("always")
             yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        for timer, _ in timers.values():
+            signal.setitimer(timer, 0)
         resource.setrlimit(resource.RLIMIT_AS, limit)
-        signal.signal(signal.SIGALRM, old)
+        for number, handler in old.items():
+            signal.signal(number, handler)
 
 
 def _tree(folder: Path) -> list[Path]:

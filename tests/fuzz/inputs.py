@@ -80,7 +80,7 @@ def model(_: Good, rng: random.Random, path: Path) -> None:
 
 def scenario(_: Good, rng: random.Random, path: Path) -> None:
     content = SCENARIO if rng.random() < 0.5 else {k: v for k, v in SCENARIO.items() if rng.random() < 0.7}
-    text = _toml(mutate.tree(content, rng))
+    text = toml(mutate.tree(content, rng))
     path.write_bytes(text.encode(errors="replace") if rng.random() < 0.8 else mutate.text(text, rng))
 
 
@@ -95,7 +95,9 @@ def samples(_: Good, rng: random.Random, path: Path) -> None:
 
 def series(_: Good, rng: random.Random, path: Path) -> None:
     roll = rng.random()
-    if roll < 0.25:
+    if path.suffix == ".parquet":
+        write_table(mutate.tree([{"t_s": 60.0 * n, "arrivals": 100.0 + n} for n in range(20)], rng), path)
+    elif roll < 0.25:
         rows = [row.split(",") for row in SERIES.splitlines()]
         for row in rng.sample(rows[1:], 3):
             row[1] = str(mutate.near(float(row[1]), rng))
@@ -127,7 +129,7 @@ def write_table(rows: Any, path: Path) -> None:
         path.write_text(str(rows), errors="replace")
 
 
-def _toml(content: Any) -> str:
+def toml(content: Any) -> str:
     """Top-level keys as inline values: TOML of anything that JSON can hold, or nearly."""
     if not isinstance(content, dict):
         return str(content)

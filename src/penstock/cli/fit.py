@@ -9,10 +9,11 @@ from pathlib import Path
 
 from rich.table import Table
 
-from penstock.cli.numbers import seed
+from penstock.cli.numbers import counts, seed
 from penstock.cli.progress import page
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
+from penstock.core.text import some_of
 from penstock.models.capacity import weights, write_model
 from penstock.models.fitting import Fitted, fit_model
 from penstock.models.samples import Measured, read_samples
@@ -35,7 +36,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("fit", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("samples", type=Path, metavar="SAMPLES", help="what `penstock measure` wrote")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="the model, as JSON")
-    parser.add_argument("--train", metavar="COUNTS", help="train on these worker counts only: 1,2,3")
+    parser.add_argument("--train", type=counts, metavar="COUNTS", help="train on these worker counts only: 1,2,3")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw samples and curves as SVG")
     parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of the resampling (0)")
     parser.add_argument("--output", choices=("table", "json"), default="table")
@@ -48,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
     if options.plot and options.plot.absolute() == options.out.absolute():
         raise BadInput(f"--plot {options.plot}: it is also the model's file; name another")
     measured = read_samples(options.samples)
-    fitted = fit_model(measured, _counts(options.train, measured), options.seed)
+    _need_measured(options.train or (), measured)
+    fitted = fit_model(measured, options.train, options.seed)
     write_model(fitted.model, options.out)
     if options.plot:
         write_plot(options.plot, fitted, measured.samples)
@@ -59,18 +61,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _counts(text: str | None, measured: Measured) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    words = text.split(",")
-    if not all(word.strip().isdigit() for word in words):
-        raise BadInput(f"--train {text}: write worker counts, as in 1,2,3")
-    counts = tuple(int(word) for word in words)
+def _need_measured(counts: tuple[int, ...], measured: Measured) -> None:
     for count in counts:
         if count not in measured.about.workers:
-            known = ", ".join(map(str, measured.about.workers))
-            raise BadInput(f"--train {text}: {count} workers were not measured (measured: {known})")
-    return counts
+            known = some_of(map(str, measured.about.workers))
+            raise BadInput(f"--train: {count} workers were not measured (measured: {known})")
 
 
 def _record(fitted: Fitted, measured: Measured) -> dict[str, object]:

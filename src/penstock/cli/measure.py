@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from penstock.cli.numbers import cores, count, seed
+from penstock.cli.numbers import cores, count, counts, seed
 from penstock.cli.places import add_places, kafka_of
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
@@ -46,7 +46,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     form = argparse.RawDescriptionHelpFormatter
     parser = commands.add_parser("measure", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("app", metavar="APP", help="one of `penstock apps`, or module:function")
-    parser.add_argument("--workers", default="1,2,3", metavar="COUNTS", help="worker counts (1,2,3)")
+    parser.add_argument("--workers", type=counts, default="1,2,3", metavar="COUNTS", help="worker counts (1,2,3)")
     parser.add_argument("--repeat", type=count, default=3, metavar="N", help="samples of each count (3)")
     parser.add_argument("--cores", type=cores, metavar="N", help="of each worker (0.25; 1 with --master)")
     width = parser.add_mutually_exclusive_group()
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     app = find_app(options.app, APPS)
     kafka = _kafka(options)
     plan = MeterPlan(
-        workers=_counts(options.workers),
+        workers=options.workers,
         repeat=1 if options.quick else options.repeat,
         cores=options.cores or (1.0 if options.master else 0.25),
         partitions=kafka.partitions() if kafka and kafka.topic else options.partitions,
@@ -113,10 +113,3 @@ def _kafka(options: argparse.Namespace) -> KafkaSource | None:
     if kafka and kafka.topic and options.partitions:
         raise BadInput(f"--partitions: the topic {kafka.topic} has as many as it has")
     return kafka
-
-
-def _counts(text: str) -> tuple[int, ...]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and int(word) > 0 for word in words):
-        raise BadInput(f"--workers {text}: write worker counts, as in 1,2,3")
-    return tuple(dict.fromkeys(int(word) for word in words))

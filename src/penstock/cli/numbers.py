@@ -36,6 +36,12 @@ def real(low: float, high: float) -> Callable[[str], float]:
     return parsed
 
 
+def counts(text: str) -> tuple[int, ...]:
+    """For options that take worker counts: 1,2,3; each once."""
+    one = integer(1, WORKERS_MOST)
+    return tuple(dict.fromkeys(one(word.strip()) for word in text.split(",")))
+
+
 def shown(text: str) -> str:
     """What was given, cut to what a line can hold."""
     return text if len(text) <= 40 else f"{text[:40]}…"

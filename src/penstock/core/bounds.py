@@ -12,6 +12,8 @@ SPAN_MOST_S = 1e9
 """Thirty years: the longest of anything that takes time."""
 INTERVALS_MOST = 10_000_000
 """Nineteen years of minutes; a replay of so many takes five minutes or more."""
+BATCHES_MOST = 20_000_000
+"""Micro-batches of one replay: six years of one every 10 s, half an hour of work."""
 EVENTS_MOST = 1e15
 """Events of one interval, or per second: sums of so many are still exact to one."""
 EVENTS_LEAST = 1e-9

@@ -8,6 +8,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from penstock.core.errors import BadInput
 from penstock.core.follow import Follower
 from penstock.core.job import Job
@@ -115,6 +117,9 @@ def read_evidence(path: Path) -> tuple[Evidence, int]:
         evidence = evidence_of(follower.header, _steps(follower))
         if evidence is None:
             raise BadInput(f"{path} has no steps that can be read: the run wrote its header and nothing more")
+        tick_s, apart_s = follower.header.tick_s, float(np.median(evidence.ticks.span_s))
+        if not tick_s / 100 <= apart_s <= 100 * tick_s:
+            raise BadInput(f"{path}: its steps are {apart_s:g} s long, and its header says {tick_s:g} s: it is damaged")
         return evidence, follower.damaged
 
 

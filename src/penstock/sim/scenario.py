@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from penstock.core.bounds import between
+from penstock.core.bounds import BATCHES_MOST, between
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput
 from penstock.core.job import CapacityModel, Job, Oracle, WorkerKind
@@ -41,6 +41,9 @@ class Scenario:
     def __post_init__(self) -> None:
         if not len(self.load.arrivals):
             raise BadInput(f"{self.name} has no intervals: there is nothing to replay")
+        if self.batch is not None:
+            least_s = len(self.load.arrivals) * self.tick_s / BATCHES_MOST
+            between(f"batch.trigger_s, for at most {BATCHES_MOST:,} batches,", self.batch.trigger_s, least_s)
         if self.workers_at_start is not None:
             low, high = self.limits.workers_min, self.limits.workers_max
             between("workers_at_start", self.workers_at_start, low, high)

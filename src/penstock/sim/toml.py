@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from penstock.core.bounds import SEED_MOST, between
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput, unknown
 from penstock.core.job import CapacityModel
@@ -44,6 +45,8 @@ class ScenarioFile:
     folder: Path = Path()
 
     def __post_init__(self) -> None:
+        if self.seed is not None:
+            between("seed", self.seed, 0, SEED_MOST)
         if self.workload and self.trace is None and self.duration_s is None:
             raise BadInput("a workload of shapes needs the key duration_s")
         if self.operators:

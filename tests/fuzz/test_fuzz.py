@@ -1,0 +1,45 @@
+"""Spoilt inputs: no traceback, one line, the right exit code, in time, and nothing lost. More with `scripts/fuzz`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import main
+from tests.fuzz import inputs
+from tests.fuzz.harness import COMMANDS, OPTIONS, Fuzzer, judged
+
+CASES = 2000
+
+
+def test_commands_on_good_inputs_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the cases below would all be refused for the same reason."""
+    fuzzer = Fuzzer(tmp_path, seed=0)
+    folder = fuzzer.case(0).folder
+    monkeypatch.chdir(folder)
+    good = {
+        "SERIES.csv": "good.csv",
+        "MODEL.json": "good.json",
+        "RUN.jsonl": "good.jsonl",
+        "SAMPLES.parquet": "good.parquet",
+    }
+    (folder / "world.toml").write_text(inputs.toml(inputs.SCENARIO))
+    good |= {"SERIES.parquet": "good.csv", "WORLD.toml": "world.toml"}
+    for words in [*(command for command, _ in COMMANDS), *(start for start in OPTIONS if "calibrate" not in start)]:
+        assert main([good.get(word, word) for word in words.split()]) == 0, words
+
+
+@pytest.mark.slow
+def test_spoilt_inputs_cost_one_line_each(tmp_path: Path) -> None:
+    fuzzer = Fuzzer(tmp_path, seed=1)
+    wrong = []
+    for number in range(CASES):
+        case = fuzzer.case(number)
+        verdict = judged(case)
+        if verdict.wrong:
+            wrong.append(
+                f"case {number}: {verdict.wrong}: penstock {shlex.join(case.words)[:200]}: {verdict.said[-500:]}"
+            )
+    assert wrong == []
