@@ -11,7 +11,8 @@ import pytest
 
 from penstock.core.errors import BadInput
 from penstock.core.loop import Step
-from penstock.live.metrics import Metrics, serve_metrics
+from penstock.live.metrics import Metrics
+from penstock.live.metrics_server import MetricsServer
 from penstock.policies.static import Static
 from penstock.sim.replay import replay
 from penstock.sim.scenario import Scenario
@@ -63,7 +64,7 @@ def test_thresholds_of_the_load_are_shown_as_rates() -> None:
 
 
 def test_metrics_are_served_on_loopback_and_nothing_else_is() -> None:
-    server = serve_metrics(Metrics("job"), 0)
+    server = MetricsServer(Metrics("job"), 0)
     try:
         host, port = server.server_address[:2]
         assert host == "127.0.0.1"
@@ -72,8 +73,7 @@ def test_metrics_are_served_on_loopback_and_nothing_else_is() -> None:
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"http://127.0.0.1:{port}/secret", timeout=5)
     finally:
-        server.shutdown()
-        server.server_close()
+        server.__exit__()
 
 
 def test_a_port_in_use_is_one_line() -> None:
@@ -81,5 +81,7 @@ def test_a_port_in_use_is_one_line() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(BadInput, match=rf"^metrics port {port} cannot be used: Address already in use$"):
-            serve_metrics(Metrics("job"), port)
+        with pytest.raises(
+            BadInput, match=rf"^metrics port {port} is in use: give another, or 0 for any that is free$"
+        ):
+            MetricsServer(Metrics("job"), port)

@@ -17,7 +17,7 @@ from penstock.apps.app import App
 from penstock.core.errors import BadInput, WorldFailed
 from penstock.core.loop import Step
 from penstock.live.arrivals import Places
-from penstock.live.attach import Wanted, attached
+from penstock.live.attach import attached
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.controller import Controller
 from penstock.live.executors import SlotTime
@@ -25,6 +25,7 @@ from penstock.live.jars import kafka_jars
 from penstock.live.kafka import KafkaSource
 from penstock.live.plant import BusySeconds
 from penstock.live.sampler import called
+from penstock.live.wanted import Wanted
 from penstock.pipeline.session import session
 
 LOOK_S = 0.5

@@ -35,6 +35,8 @@ POLICIES: Mapping[str, type] = {
     "clairvoyant": Clairvoyant,
 }
 
+Around = Callable[[Policy], Policy]
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -70,9 +72,12 @@ class Named:
         guards = Guards(**self.guards)
         return guards.around(self._bare(job), job, os.path.exists if guards.pause_file else None)
 
-    def build_safe(self, job: Job, paused: IsPaused = os.path.exists) -> Policy:
-        """The policy as the live controller runs it: safety rules that were not given are there by default."""
-        return safe(self._bare(job), job, self.guards, paused)
+    def build_safe(self, job: Job, paused: IsPaused = os.path.exists, inside: Around = lambda bare: bare) -> Policy:
+        """The policy as the live controller runs it: safety rules that were not given are there by default.
+
+        `inside` may put something around the bare policy, within all rules.
+        """
+        return safe(inside(self._bare(job)), job, self.guards, paused)
 
     def _bare(self, job: Job) -> Policy:
         own = {key: value for key, value in self.parameters.items() if key not in OPTIONS}
@@ -110,7 +115,7 @@ def _explained(name: str, make: Callable[[], Any]) -> Any:
         return make()
     except PenstockError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadInput(f"policy {name} failed: {describe(error)}") from error
 
 
@@ -167,7 +172,7 @@ def _module(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         line = getattr(error, "lineno", None) or traceback.extract_tb(error.__traceback__)[-1].lineno
         raise BadInput(f"{path} cannot be loaded: {type(error).__name__}: {error} (line {line})") from error
     return module

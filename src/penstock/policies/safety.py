@@ -39,7 +39,7 @@ class FailsStatic:
             check_sense(decision)
             # Cutting workers out of a placement is refused, which the loop could not survive.
             self._limits.cut(decision.target)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # one that calls sys.exit must not end the job, or a replay
             return self._failed(seen, describe(error))
         return self._worked(seen, decision)
 
@@ -141,13 +141,13 @@ def check_sense(decision: object) -> None:
             raise BadInput(f"gave the signal {name} = {value}: signals are finite numbers")
 
 
-def describe(error: Exception) -> str:
+def describe(error: BaseException) -> str:
     """What was raised, in one line that says where."""
     if isinstance(error, PenstockError):
         return str(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
     said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said} ({Path(frame.filename).name}, line {frame.lineno})"
+    return f"{type(error).__name__}{said and ': '}{said} ({Path(frame.filename).name}, line {frame.lineno})"
 
 
 def _workers(target: Allocation) -> str:
