@@ -29,7 +29,7 @@ from penstock.core.errors import WorldFailed
 from penstock.live import child
 
 MARK = "PENSTOCK_MARK"
-GONE_S = 20.0  # a killed process of 1 GB on a busy machine took 2 s to vanish
+GONE_S = 120.0  # a killed process of 1 GB on a busy machine took 2 s to vanish; nothing can be done but wait
 
 
 class Holding:
