@@ -11,7 +11,7 @@ import pytest
 
 from penstock.core.errors import BadInput, WorldFailed
 from penstock.pipeline.java import need_java
-from penstock.pipeline.session import _reach, session
+from penstock.pipeline.session import reach, session
 
 
 def test_without_java_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_master_that_nobody_listens_at_fails_at_once() -> None:
         port = free.getsockname()[1]
     before = time.monotonic()
     with pytest.raises(WorldFailed, match="does not answer: Connection refused"):
-        _reach(f"spark://127.0.0.1:{port}")
+        reach(f"spark://127.0.0.1:{port}")
     assert time.monotonic() - before < 10
 
 
@@ -62,4 +62,4 @@ def test_a_start_that_hangs_is_given_up_and_leaves_no_process(monkeypatch: pytes
 @pytest.mark.parametrize("master", ["mesos://x", "spark://nowhere", "127.0.0.1:7077"])
 def test_what_is_not_a_master_is_refused(master: str) -> None:
     with pytest.raises(BadInput, match="is not a"):
-        _reach(master)
+        reach(master)

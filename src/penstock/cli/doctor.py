@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli.progress import page
@@ -25,6 +26,7 @@ when they begin (a hot partition shows only there), or by
 EXAMPLES = """\
 examples:
   penstock doctor                                             this machine
+  penstock doctor job.py --max 8 -- broker:9092 clicks        a job of yours, with its arguments
   penstock doctor wordcount --max 8 --partitions 4            more executors than partitions
   penstock doctor mymodule:transform --trigger availableNow   a job that ends by itself
   penstock doctor --master spark://host:7077 --conf spark.dynamicAllocation.enabled=true
@@ -34,8 +36,9 @@ examples:
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     form = argparse.RawDescriptionHelpFormatter
     parser = commands.add_parser("doctor", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
-    parser.add_argument("app", nargs="?", metavar="APP", help="one of `penstock apps`, or module:function")
-    parser.add_argument("--master", metavar="URL", help="examine a session on this cluster too")
+    parser.add_argument("app", nargs="?", metavar="APP", help="a script, one of `penstock apps`, or module:function")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="arguments of the script, after --")
+    parser.add_argument("--master", metavar="URL", help="examine a session on this cluster too; a script's own master")
     parser.add_argument("--max", type=int, metavar="N", help="executors that the limits would allow")
     parser.add_argument("--cores", type=int, default=1, metavar="N", help="task slots of each executor (1)")
     parser.add_argument("--partitions", type=int, metavar="N", help="of the job's state: spark.sql.shuffle.partitions")
@@ -49,10 +52,15 @@ def run(options: argparse.Namespace) -> int:
     from penstock.live.doctor import examine_machine
 
     found = [*_job(options), *examine_machine()]
-    if options.app:
-        found += _app(options)
-    if options.master:
-        found += _session(options)
+    if options.app and options.app.endswith(".py"):
+        found += _script(options)
+    elif options.words:
+        raise BadInput(
+            f"{options.words[0]}: only a script has arguments, as in penstock doctor job.py -- {options.words[0]}"
+        )
+    else:
+        found += _app(options) if options.app else []
+        found += _session(options) if options.master else []
     if options.output == "json":
         print(json.dumps([asdict(finding) for finding in found], indent=1))
     elif not found:
@@ -61,6 +69,13 @@ def run(options: argparse.Namespace) -> int:
         for finding in found:
             page().print(f"{'NO ' if finding.is_fatal else 'note'} {finding.what}: {finding.says}", soft_wrap=True)
     return 1 if any(finding.is_fatal for finding in found) else 0
+
+
+def _script(options: argparse.Namespace) -> list[Finding]:
+    from penstock.live.doctor_script import examine_script
+
+    settings = _settings(options) | ({"spark.master": options.master} if options.master else {})
+    return examine_script(Path(options.app), options.words, settings, options.max)
 
 
 def _app(options: argparse.Namespace) -> list[Finding]:
@@ -88,9 +103,12 @@ def _session(options: argparse.Namespace) -> list[Finding]:
     from penstock.live.doctor import examine
     from penstock.pipeline.session import session
 
+    with session(options.master, "penstock doctor", _settings(options)) as spark:
+        return examine(spark, (), options.max)
+
+
+def _settings(options: argparse.Namespace) -> dict[str, str]:
     wrong = [each for each in options.conf if "=" not in each]
     if wrong:
         raise BadInput(f"--conf {wrong[0]}: write KEY=VALUE")
-    settings = dict(each.split("=", 1) for each in options.conf)
-    with session(options.master, "penstock doctor", settings) as spark:
-        return examine(spark, (), options.max)
+    return dict(each.split("=", 1) for each in options.conf)

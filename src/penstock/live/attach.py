@@ -17,7 +17,7 @@ from penstock.core.objective import Limits
 from penstock.core.units import show_duration
 from penstock.live.control_log import be_heard
 from penstock.live.controller import Controller, Parts, remind
-from penstock.live.doctor import examine
+from penstock.live.doctor import examine, examine_room
 from penstock.live.executors import SlotTime, executors, memory_mb
 from penstock.live.learned import Learned
 from penstock.live.metrics import Metrics
@@ -168,8 +168,5 @@ def _need_alone(spark: SparkSession) -> None:
 
 def need_room(spark: SparkSession, limits: Limits) -> None:
     """Refuse limits that the application's own ceiling does not allow."""
-    conf = spark.sparkContext.getConf()
-    cores, most = int(conf.get("spark.executor.cores") or 1), conf.get("spark.cores.max")
-    if most is not None and limits.workers_max * cores > int(most):
-        wanted = f"{limits.workers_max} executors of {cores} cores"
-        raise BadInput(f"the limits allow {wanted}, spark.cores.max is {most}: lower the limit or raise the setting")
+    for finding in examine_room(limits.workers_max, dict(spark.sparkContext.getConf().getAll())):
+        raise BadInput(finding.says)

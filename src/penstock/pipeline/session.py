@@ -48,7 +48,7 @@ def session(
     # PySpark writes every failed query to stderr as a page of JSON; we say it in one line.
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
     master = master or LOCAL
-    _reach(master)
+    reach(master)
     _clear_what_the_dead_left()
     folder = Path(tempfile.mkdtemp(prefix=f"{FOLDERS}{os.getpid()}-"))
     try:
@@ -190,7 +190,7 @@ def _end(gateway: Any) -> None:
             gateway.close()
 
 
-def _reach(master: str) -> None:
+def reach(master: str) -> None:
     """Refuse a standalone master that nobody listens at, before a JVM is started."""
     known = ("local", "spark://", "yarn", "k8s://")
     if not master.startswith(known):
