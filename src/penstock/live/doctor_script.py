@@ -14,7 +14,6 @@ from penstock.core.errors import BadInput, PenstockError
 from penstock.live.doctor import CONNECT, Finding, examine_room, examine_settings, examine_trigger, examine_width
 from penstock.live.holding import Holding, hold
 from penstock.live.jars import kafka_jars
-from penstock.live.sandbox import landlock_version
 from penstock.pipeline.java import need_java
 from penstock.pipeline.starting import last_words, say
 
@@ -33,9 +32,6 @@ def examine_script(
     if not script.is_file():
         raise BadInput(f"no such script: {script}")
     need_java()
-    if not landlock_version():
-        says = "it was not run: only Linux from 5.13 on, with Landlock, can keep a script from writing"
-        return [Finding("script", says, True)]
     with hold("doctor") as holding:
         given = {**(settings or {}), **_connector(script)}
         (holding.scratch / "given.json").write_text(json.dumps(given))
@@ -92,8 +88,8 @@ def _findings(noted: dict[str, Any], why: str, workers_max: int | None) -> Itera
         return
     if failed or not noted.get("queries"):
         how = failed or "it ended, and started no streaming query"
-        hint = "" if noted.get("has_network") else " (it ran without a network; its own arguments come after --)"
-        yield Finding("script", f"not seen to its end: {how}{hint}", not noted.get("queries"))
+        hint = "it has no network here, and its arguments are given by --arguments"
+        yield Finding("script", f"not seen to its end: {how} ({hint})", not noted.get("queries"))
     if not noted.get("has_session"):
         return
     settings = noted["settings"]
@@ -141,6 +137,6 @@ def _looked_at(noted: dict[str, Any]) -> Finding:
     parts = [f"{len(noted.get('settings', ()))} settings of the session", f"{len(names)} queries ({', '.join(names)})"]
     left = noted.get("left_out", ())
     parts += [f"left out: {', '.join(dict.fromkeys(left))}"] if left else []
-    network = "with the network" if noted.get("has_network") else "without a network"
-    how = f"it ran on local[1] {network}, could write nothing, and no query of it was started"
+    where = "on local[1], " if noted.get("has_session") else ""
+    how = f"it ran {where}without a network and without the right to write; no query of it was started"
     return Finding("looked at", f"{'; '.join(parts)}; {how}")

@@ -6,6 +6,7 @@ library gets around it. Call it before any thread is started: it holds for the t
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -25,14 +26,9 @@ _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _SET_FLAGS, _UP = 0x8914, 0x1
 
 
-def landlock_version() -> int:
-    """Of this kernel; 0 where it has none."""
-    return max(0, int(_LIBC.syscall(_CREATE, None, 0, 1)))
-
-
 def forbid_writing(but: Sequence[Path]) -> None:
-    """From now on files can be written beneath these folders alone."""
-    version = landlock_version()
+    """From now on files can be written beneath these folders alone. Raises OSError where the kernel has no Landlock."""
+    version = _call(_CREATE, None, 0, 1)
     rights = _WRITE_FILE | _CHANGE_FOLDER | (_REFER if version > 1 else 0) | (_TRUNCATE if version > 2 else 0)
     rules = _call(_CREATE, struct.pack("Q", rights), 8, 0)
     for path in (*but, Path(os.devnull)):
@@ -46,23 +42,23 @@ def forbid_writing(but: Sequence[Path]) -> None:
     os.close(rules)
 
 
-def leave_network() -> bool:
-    """From now on there is only loopback, and nobody on it but us; False where the kernel does not allow that."""
+def leave_network() -> None:
+    """From now on there is only loopback, and nobody on it but us."""
     user, group = os.getuid(), os.getgid()
-    if _LIBC.unshare(_NEW_NETWORK):
+    if _LIBC.unshare(_NEW_NETWORK):  # only root may
         if _LIBC.unshare(_NEW_USER | _NEW_NETWORK):
-            return False
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+            raise OSError(ctypes.get_errno(), "no network namespace can be made")
+        with contextlib.suppress(OSError):  # it is nobody then, and may do as much as before
+            Path("/proc/self/setgroups").write_text("deny")
+            Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+            Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sH14x", b"lo", _UP))
-    return True
 
 
 def _call(number: int, *words: object) -> int:
     result = int(_LIBC.syscall(number, *words))
     if result < 0:
         code = ctypes.get_errno()
-        raise OSError(code, f"Landlock: {errno.errorcode.get(code, code)}")
+        raise OSError(code, f"no Landlock, which Linux has from 5.13 on ({errno.errorcode.get(code, code)})")
     return result

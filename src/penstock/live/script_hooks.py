@@ -34,8 +34,9 @@ _WRITES = re.compile(
     r"\s*(insert|merge|update|delete|truncate|drop|alter|load|replace|create(?!\s+(or\s+replace\s+)?(global\s+)?temp))\b",
     re.IGNORECASE,
 )
+# Spark marks a streaming node by a tilde.
 _STATEFUL = re.compile(
-    r"^[\s:+!-]*(Aggregate|Deduplicate|Distinct|FlatMapGroups|TransformWithState|Join)\w*", re.MULTILINE
+    r"^[\s:+!-]*~(Aggregate|Deduplicate|Distinct|FlatMapGroups|TransformWithState|Join)", re.MULTILINE
 )
 
 

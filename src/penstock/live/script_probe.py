@@ -37,7 +37,6 @@ class Noted:
     left_out: list[str] = field(default_factory=list)
     """What would have written something, and was not done."""
     failed: str = ""
-    has_network: bool = False
 
     def save(self) -> None:
         scratch = self.file.with_suffix(".new")
@@ -74,10 +73,15 @@ def main(words: list[str]) -> None:
     from penstock.live.sandbox import forbid_writing, leave_network
 
     scratch, script = Path(words[0]), words[1]
-    given = json.loads((scratch / "given.json").read_text())
-    is_alone = leave_network()
-    forbid_writing([scratch])
-    probe(Noted(scratch / "probe.json", has_network=not is_alone), script, words[2:], given)
+    given, noted = json.loads((scratch / "given.json").read_text()), Noted(scratch / "probe.json")
+    try:
+        leave_network()
+        forbid_writing([scratch])
+    except OSError as error:
+        noted.failed = f"it was not run, as this machine cannot keep it from writing: {error.strerror}"
+        noted.save()
+    else:
+        probe(noted, script, words[2:], given)
     os._exit(0)  # threads of the script, and its JVM, are the caller's to end
 
 
