@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
@@ -89,22 +90,7 @@ def _put(owner: Any, name: str, value: object) -> None:
 
 def _hook_session(noted: Noted, given: dict[str, str]) -> None:
     begin, create = SparkContext.__init__, SparkSession.Builder.getOrCreate
-    scratch = noted.file.parent
-    small = {
-        "spark.master": "local[1]",
-        "spark.submit.deployMode": "client",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{scratch}" -XX:-UsePerfData',
-        "spark.local.dir": str(scratch),
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.sql.catalogImplementation": "in-memory",
-        "spark.jars.ivy": str(scratch / "ivy"),
-        "spark.ui.enabled": "false",
-        "spark.eventLog.enabled": "false",
-        "spark.extraListeners": "",
-    }
+    small = _small(noted.file.parent)
 
     @functools.wraps(begin)
     def probed(self: SparkContext, *words: Any, **named: Any) -> None:
@@ -134,6 +120,25 @@ def _hook_session(noted: Noted, given: dict[str, str]) -> None:
 
     _put(SparkContext, "__init__", probed)
     _put(SparkSession.Builder, "getOrCreate", created)
+
+
+def _small(scratch: Path) -> dict[str, str]:
+    """A session on this machine that writes nowhere else."""
+    return {
+        "spark.master": "local[1]",
+        "spark.submit.deployMode": "client",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{scratch}" -XX:-UsePerfData',
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.jars.ivy": str(scratch / "ivy"),
+        "spark.ui.enabled": "false",
+        "spark.eventLog.enabled": "false",
+        "spark.extraListeners": "",
+    }
 
 
 def _jars(given: dict[str, str], asked: dict[str, str]) -> dict[str, str]:
