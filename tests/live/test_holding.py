@@ -88,3 +88,16 @@ def test_a_folder_that_is_not_ours_is_refused(home: Path) -> None:
     (home / f"penstock-{os.getuid()}").symlink_to(home / "elsewhere")
     with pytest.raises(WorldFailed, match="belongs to somebody else"):
         runtime_folder()
+
+
+def test_a_lock_that_is_a_link_is_refused_and_linked_folders_are_left_alone(home: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (runtime_folder() / "cluster-0123").symlink_to(outside)
+    with hold("test"):
+        assert list(outside.iterdir()) == []
+    (runtime_folder() / "lock").unlink()
+    (runtime_folder() / "lock").symlink_to(outside / "made")
+    with pytest.raises(WorldFailed, match="lock cannot be locked: its lock is a link"), hold("test"):
+        pass
+    assert list(outside.iterdir()) == []
