@@ -35,15 +35,21 @@ FAILURES_MAX = 5
 _ATTACHED: dict[str, Controller] = {}  # by application: two controllers of one job would undo each other's work
 
 
-def attach(spark: SparkSession, *queries: StreamingQuery, limits: object = None, **more: Any) -> Controller | None:
+def attach(
+    spark: SparkSession,
+    *queries: StreamingQuery,
+    policy: str = "filtered",
+    limits: tuple[int, int] | None = None,
+    **more: Any,
+) -> Controller | None:
     """Control the executors of a running job from now on; returns None, and says why, where that cannot be done.
 
-    `limits` are the fewest and the most executors, as in `limits=(1, 8)`. More: policy, tick, trigger, objective,
+    `limits` are the fewest and the most executors, as in `limits=(1, 8)`. More: tick, trigger, objective,
     model, journal, metrics_port, pause_file, safe_workers, dry_run, places (see `Wanted`). It never raises.
     """
     be_heard()
     try:
-        return attached(spark, queries, Wanted.given(limits, more))
+        return attached(spark, queries, Wanted.given(limits, {"policy": policy, **more}))
     except PenstockError as error:
         log.error("not attached: %s", error)
     except (Exception, SystemExit) as error:
@@ -82,7 +88,7 @@ def _need_queries(queries: tuple[Any, ...]) -> None:
     if not queries:
         raise BadInput(f"attach needs at least one streaming query: write {right}")
     for query in queries:
-        if not hasattr(query, "_jsq"):
+        if not hasattr(type(query), "lastProgress"):
             raise BadInput(f"a {type(query).__name__} is not a streaming query that runs: write {right}")
 
 
