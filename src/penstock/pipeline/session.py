@@ -147,6 +147,8 @@ def _start(gateway: Any, master: str, log: Path) -> SparkSession:
     except Exception as error:
         if start.failure is not None:
             raise start.failure from None
+        if "All masters are unresponsive" in log.read_text(encoding="utf-8", errors="replace"):
+            raise WorldFailed(f"the master {master} does not answer: Spark has asked it for a minute") from None
         raise WorldFailed(f"Spark did not start on {master}: {last_words(log) or _brief(error)}") from None
     finally:
         # PySpark's own handler asks the busy JVM, on the busy connection, to cancel: Ctrl-C would wait
