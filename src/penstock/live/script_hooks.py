@@ -19,6 +19,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.core.errors import PenstockError
 from penstock.live import attach as attaching
+from penstock.live.script_plan import look_at
 from penstock.live.script_probe import Enough, Noted
 from penstock.live.wanted import Wanted
 
@@ -34,10 +35,6 @@ WRITERS = {
 _WRITES = re.compile(
     r"\s*(insert|merge|update|delete|truncate|drop|alter|load|replace|create(?!\s+(or\s+replace\s+)?(global\s+)?temp))\b",
     re.IGNORECASE,
-)
-# Spark marks a streaming node by a tilde.
-_STATEFUL = re.compile(
-    r"^[\s:+!-]*~(Aggregate|Deduplicate|Distinct|FlatMapGroups|TransformWithState|Join)", re.MULTILINE
 )
 
 
@@ -60,6 +57,7 @@ class Unstarted:
 def install(noted: Noted, given: dict[str, str]) -> None:
     """Put the hooks in place; `given` are settings that a spark-submit would have been given."""
     _hook_session(noted, given)
+    _hook_connect(noted)
     _hook_queries(noted)
     _hook_writers(noted)
 
@@ -89,7 +87,7 @@ def _put(owner: Any, name: str, value: object) -> None:
 
 
 def _hook_session(noted: Noted, given: dict[str, str]) -> None:
-    begin, create = SparkContext.__init__, SparkSession.Builder.getOrCreate
+    begin = SparkContext.__init__
     small = _small(noted.file.parent)
 
     @functools.wraps(begin)
@@ -111,14 +109,20 @@ def _hook_session(noted: Noted, given: dict[str, str]) -> None:
         noted.settings = {**{key: text for key, text in self.getConf().getAll() if key not in small}, **asked}
         noted.save()
 
+    _put(SparkContext, "__init__", probed)
+
+
+def _hook_connect(noted: Noted) -> None:
+    create = SparkSession.Builder.getOrCreate
+
     @functools.wraps(create)
     def created(self: Any) -> SparkSession:
-        noted.is_connect = "spark.remote" in self._options or "SPARK_REMOTE" in os.environ
+        mode = str(self._options.get("spark.api.mode", os.environ.get("SPARK_API_MODE", ""))).lower()
+        noted.is_connect = "spark.remote" in self._options or "SPARK_REMOTE" in os.environ or mode == "connect"
         if noted.is_connect:
             raise Enough
         return create(self)
 
-    _put(SparkContext, "__init__", probed)
     _put(SparkSession.Builder, "getOrCreate", created)
 
 
@@ -157,7 +161,7 @@ def _hook_queries(noted: Noted) -> None:
         told = {key: more.pop(key, None) for key in ("format", "outputMode", "queryName", "partitionBy")}
         wish |= {key: value for key, value in told.items() if value is not None}
         wish["options"] = sorted({*wish.get("options", ()), *more, *(["path"] if path else [])})
-        noted.queries.append({**wish, **_plan(self._df, str(wish.get("outputMode", "append")))})
+        noted.queries.append({**wish, **look_at(self._df, str(wish.get("outputMode", "append")))})
         noted.save()
         return Unstarted(wish.get("queryName"))
 
@@ -186,33 +190,6 @@ def _noting(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
 def _wish(writer: Any) -> dict[str, Any]:
     found: dict[str, Any] = writer.__dict__.setdefault("_penstock_wish", {})
     return found
-
-
-def _plan(frame: Any, mode: str) -> dict[str, Any]:
-    """What Spark makes of the query, and whether it would start it; nothing of it is run."""
-    found: dict[str, Any] = {"sources": [], "is_stateful": False, "error": ""}
-    try:
-        if not frame.isStreaming:
-            return {**found, "error": "it is not streaming: read it with spark.readStream"}
-        plan, jvm = frame._jdf.queryExecution().analyzed(), frame.sparkSession._jvm
-        leaves = plan.collectLeaves()
-        for leaf in (leaves.apply(place) for place in range(leaves.size())):
-            if leaf.getClass().getSimpleName().startswith("StreamingRelation"):
-                found["sources"].append([leaf.sourceName(), _options(leaf)])
-        found["is_stateful"] = _STATEFUL.search(plan.toString()) is not None
-        wanted = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, mode.capitalize())()
-        jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(plan, wanted)
-    except Exception as error:
-        found["error"] = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-    return found
-
-
-def _options(leaf: Any) -> list[str]:
-    """Names of a source's options; their values may be secrets."""
-    try:
-        return [str(name) for name in leaf.extraOptions().keySet()]
-    except Exception:
-        return []
 
 
 def _hook_writers(noted: Noted) -> None:

@@ -116,7 +116,7 @@ class Paused:
         told, self._told = self._told, self._paused()
         if not self._told:
             return noted(decision, "the pause is over") if told else decision
-        why = "paused" if told else f"paused by {self._by} until it is gone"
+        why = "paused" if told else f"paused by {self._by}"
         return noted(Decision(seen.target, decision.reason, decision.signals), why)
 
 
