@@ -76,6 +76,21 @@ def test_what_attach_can_take_is_what_the_job_gets(tmp_path: Path) -> None:
     assert wanted.job("clicks").tick_s == 5.0
 
 
+def test_the_policy_is_asked_in_a_thread_of_its_own_within_all_its_rules() -> None:
+    wanted, pause = Wanted(policy="static:workers=2"), Pause()
+    policy, asked = wanted.asked_policy(wanted.job("clicks"), pause)
+    chain: list[Any] = [policy]
+    while hasattr(chain[-1], "inside"):
+        chain.append(chain[-1].inside)
+    assert [type(each).__name__ for each in (*chain[:1], *chain[-3:])] == [
+        "Paused",
+        "FailsStatic",
+        "PolicyThread",
+        "Static",
+    ]
+    assert chain[-2] is asked
+
+
 @pytest.mark.usefixtures("usr1")
 def test_sigusr1_pauses_and_again_lets_go_on(capfd: pytest.CaptureFixture[str]) -> None:
     pause = Pause()
