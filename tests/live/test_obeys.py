@@ -114,6 +114,21 @@ def test_executors_are_tended_while_the_policy_thinks() -> None:
     assert ended(controller)
 
 
+def test_nobody_is_ended_during_a_pause() -> None:
+    plant, policy = Counted(), Thinks()
+    policy.may_answer.set()
+    controller, steps = controlled(plant, policy)
+    controller.pause()
+    plant.wait_for(lambda: len(steps) >= 3)  # what was under way when the pause began is over
+    tended, seen = plant.tended, len(steps)
+    plant.wait_for(lambda: len(steps) >= seen + 3)
+    assert plant.tended == tended
+    controller.go_on()
+    plant.wait_for(lambda: plant.tended > tended)
+    controller.stop()
+    assert ended(controller)
+
+
 def test_an_act_that_spark_does_not_answer_is_said_and_no_other_follows(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,7 +105,7 @@ class Controller:
             self._thread.join(max(0.0, until_s - time.monotonic()))
 
     def pause(self) -> None:
-        """Change nothing until `go_on`; SIGUSR1 does the same."""
+        """Change nothing, and end nobody, until `go_on`; SIGUSR1 does the same."""
         self._parts.pause.set(True)
 
     def go_on(self) -> None:
@@ -184,6 +184,8 @@ class Controller:
         self._tend()
 
     def _tend(self) -> None:
+        if self._parts.pause.is_on():  # who was to leave stays, too, until the pause is over
+            return
         try:
             self._gate.tend()
         except (PenstockError, OSError) as error:
