@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from penstock.core.journal import Journal
-from penstock.live.attach import Wanted
+from penstock.live.wanted import Wanted
 from penstock.policies.naming import Named
 
 JOURNALS = Path("docs/live")

@@ -200,5 +200,5 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         words = [sys.executable, "-m", "penstock", "serve", "run.jsonl", "--port", str(port)]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    said = f"penstock: port {port} is in use: give another, or none for any that is free\n"
+    said = f"penstock: port {port} is in use: give another, or 0 for any that is free\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)

@@ -66,7 +66,7 @@ def run(plant: Recorded, recorder: object = None, least: int = 20) -> tuple[list
     controller = Controller(parts, told)
     controller.start()
     assert enough.wait(30)
-    controller.stop()
+    controller.stop(30)
     assert not controller.is_running
     return seen, metrics
 

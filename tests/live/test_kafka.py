@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -70,13 +69,14 @@ def test_a_broker_that_nobody_listens_at_is_known_at_once() -> None:
             KafkaSource(address, "clicks").partitions()
 
 
-def test_a_broker_that_listens_and_stays_silent_is_known_soon(settings: dict[str, str]) -> None:
+def test_a_broker_that_listens_and_stays_silent_is_known(
+    settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.live.admin.ANSWER_S", 4.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        began = time.monotonic()
-        with pytest.raises(WorldFailed, match=f"^the broker {address} does not answer within 6 s$"):
+        with pytest.raises(WorldFailed, match=f"^the broker {address} does not answer within 4 s$"):
             KafkaSource(address, "clicks").partitions()
-        assert time.monotonic() - began < 30  # 6.5 s on a free machine
 
 
 def test_options_of_security_reach_the_client(broker: Broker) -> None:

@@ -12,10 +12,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.errors import BadInput
 from penstock.live.arrivals import Places
-from penstock.live.attach import Wanted
 from penstock.live.executors import Executor, SlotTime
 from penstock.live.learned import Learned
 from penstock.live.queue import QueryQueue
+from penstock.live.wanted import Wanted
 from penstock.live.watched import Watched
 from penstock.models.capacity import About, Capacity, write_model
 from penstock.models.curves import Linear

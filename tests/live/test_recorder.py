@@ -92,3 +92,12 @@ def test_a_second_controller_and_a_journal_of_another_job_are_refused(tmp_path: 
         Recorder(path, header("orders"))
     with pytest.raises(BadInput, match="cannot be written"):
         Recorder(tmp_path / "nowhere" / "journal.jsonl", header())
+
+
+def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_left_alone(tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("of somebody else")
+    (tmp_path / "journal.jsonl.lock").symlink_to(other)
+    with pytest.raises(BadInput, match=r"journal.jsonl cannot be written: its lock is a link: remove it"):
+        Recorder(tmp_path / "journal.jsonl", header())
+    assert other.read_text() == "of somebody else"

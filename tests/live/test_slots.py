@@ -50,3 +50,54 @@ def test_an_executor_that_comes_after_its_slot_was_given_up_is_ended() -> None:
     slots.retarget(slots.target.resized(1))
     slots.settle(["0", "1"])
     assert (names(slots.running), slots.to_end()) == (["w1"], ["1"])
+
+
+def test_an_executor_that_was_to_leave_and_was_not_told_yet_stays_when_the_target_rises_again() -> None:
+    slots = Slots(Allocation.of(4))
+    slots.settle(["0", "1", "2", "3"])
+    slots.retarget(slots.target.resized(3))
+    assert slots.to_end() == ["3"]
+    slots.retarget(slots.target.resized(4))  # before any gap between batches
+    assert slots.to_end() == []
+    # The slot is a new one, as a name is never used twice; the executor in it is the warm one.
+    assert (names(slots.running), slots.executor("w5")) == (["w1", "w2", "w3", "w5"], "3")
+    slots.settle(["0", "1", "2", "3"])
+    assert (slots.to_end(), slots.lost) == ([], 0)
+
+
+def test_one_that_was_told_to_go_does_not_stay_and_another_takes_its_place() -> None:
+    slots = Slots(Allocation.of(2))
+    slots.settle(["0", "1"])
+    slots.retarget(slots.target.resized(1))
+    slots.tell(slots.to_end())
+    slots.retarget(slots.target.resized(2))
+    slots.settle(["0", "1"])  # the list lags
+    assert (names(slots.running), slots.executor("w3")) == (["w1", "w2"], None)
+    slots.settle(["0", "2"])
+    assert (names(slots.running), slots.executor("w3"), slots.lost) == (["w1", "w3"], "2", 0)
+
+
+def test_of_several_that_are_to_leave_as_many_stay_as_are_wanted() -> None:
+    slots = Slots(Allocation.of(5))
+    slots.settle(list("01234"))
+    slots.retarget(slots.target.resized(1))
+    slots.retarget(slots.target.resized(3))
+    assert slots.to_end() == ["3", "4"]
+    assert [slots.executor(name) for name in names(slots.target)] == ["0", "1", "2"]
+
+
+def test_one_that_came_late_stays_when_it_is_wanted_again_and_a_dying_one_takes_no_slot() -> None:
+    slots = Slots(Allocation.of(1))
+    slots.settle(["0", "1"])
+    assert slots.to_end() == ["1"]
+    slots.retarget(slots.target.resized(2))
+    assert (slots.to_end(), slots.executor("w2")) == ([], "1")
+    slots.retarget(slots.target.resized(1))
+    slots.settle(["0", "1", "2"])
+    assert slots.to_end() == ["1", "2"]
+    slots.tell(["1", "2"])
+    slots.retarget(slots.target.resized(3))
+    slots.settle(["0", "1", "2"])
+    assert [slots.executor(name) for name in names(slots.target)] == ["0", None, None]
+    slots.settle(["0"])
+    assert slots.lost == 0

@@ -138,6 +138,13 @@ def test_a_live_plant_tells_exactly_when_an_executor_came() -> None:
     assert evidence.starts == (Start(7.5, 7.5),)
 
 
+def test_an_executor_that_stayed_in_a_new_slot_did_not_start() -> None:
+    # w2 was given up at 5 s and wanted again at 10 s, before its executor, which came at 3 s, was told to go.
+    two, again = ("w1", "w2"), ("w1", "w3")
+    found = seen(step(5, two, ("w1",)), step(10, two, again), step(15, again, again, since_s=3.0))
+    assert found.starts == ()
+
+
 def test_workers_that_never_came_and_those_that_were_lost_are_counted_apart() -> None:
     both, three = ("w1", "w2"), ("w1", "w2", "w3")
     gone = step(20, ("w1",), both)

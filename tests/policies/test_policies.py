@@ -139,6 +139,10 @@ class Broken(Mine):
 class Silent(Mine):
     def decide(self, seen):
         return None
+
+class Leaves(Mine):
+    def decide(self, seen):
+        raise SystemExit(0)
 """
 
 
@@ -161,6 +165,16 @@ class TestAPolicyOfOnesOwn:
     def test_what_it_raises_is_one_line_that_says_where(self, file: Path) -> None:
         with pytest.raises(BadInput, match=r"Broken at 60 s failed: ZeroDivisionError.*mine.py, line 15"):
             outcome(f"{file}:Broken", world([1.0]))
+
+    def test_one_that_calls_sys_exit_has_failed_and_ends_no_replay(self, file: Path) -> None:
+        with pytest.raises(BadInput, match=r"Leaves at 60 s failed: SystemExit: 0 \(mine.py, line 23\)"):
+            outcome(f"{file}:Leaves", world([1.0]))
+        scenario = world([9.0, 34.0, 34.0])
+        guarded = Named.parse(f"{file}:Leaves:failures_max=2").build(scenario.job())
+        assert len(list(replay(scenario, guarded))) == 3
+        file.write_text("import sys\nsys.exit(0)\n")
+        with pytest.raises(BadInput, match=r"cannot be loaded: SystemExit: 0 \(line 2\)"):
+            Named.parse(f"{file}:Mine")
 
     def test_something_else_than_a_decision_is_refused(self, file: Path) -> None:
         with pytest.raises(BadInput, match="must return a Decision"):

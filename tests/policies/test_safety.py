@@ -207,7 +207,7 @@ class TestWorkersThatDoNotCome:
 class TestAPause:
     def test_freezes_the_target_says_so_once_and_ends(self) -> None:
         flags = iter([False, True, True, False, False])
-        decisions = driven(Paused(Does([3, 4, 5, 6, 7]), lambda: next(flags), "stop.txt"), 5)
+        decisions = driven(Paused(Does([3, 4, 5, 6, 7]), lambda: next(flags), "stop.txt until it is gone"), 5)
         assert counts(decisions) == [3, 3, 3, 6, 7]
         assert [decision.reason for decision in decisions] == [
             "as wished",

@@ -99,6 +99,12 @@ def test_there_is_nothing_else(ask: Ask, path: str) -> None:
     assert ask(path).status == 404
 
 
+def test_what_is_no_address_is_a_bad_request(ask: Ask, capfd: pytest.CaptureFixture[str]) -> None:
+    assert ask("http://[").status == 400
+    assert ask("/").status == 200
+    assert capfd.readouterr().err == ""
+
+
 def test_it_listens_on_loopback_alone(server: LiveServer) -> None:
     assert server.socket.getsockname()[0] == "127.0.0.1"
 

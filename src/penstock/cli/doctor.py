@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli.numbers import count, workers
@@ -19,13 +21,19 @@ ABOUT = """\
 Say what would not work, one line each: what this machine lacks for a cluster of its own (Java, the right to make
 cgroups); with APP, whether Spark would start it, whether its trigger leaves anything to scale, and whether there are
 partitions enough for the executors; with --master, what of a session's settings would keep a job from being scaled
-(local[*], dynamic allocation, no decommissioning). A job that runs is examined by `penstock run` and `penstock.attach`
-when they begin (a hot partition shows only there), or by
+(local[*], dynamic allocation, no decommissioning).
+
+With SCRIPT.py, a job of your own is run up to where its queries would start: on a small session here, without a
+network and without the right to write anything (the kernel holds that; where it cannot, nothing is run). Looked at are
+the session's settings, each query's trigger, checkpoint, sources and output mode, and what penstock.attach is given;
+--master and --conf are what its spark-submit would be given. Batches are not run: a hot partition shows only in a job
+that runs, which `penstock run` and `penstock.attach` examine when they begin, or
 `penstock.live.doctor.examine(spark, [query], workers_max=8)`.
 """
 EXAMPLES = """\
 examples:
   penstock doctor                                             this machine
+  penstock doctor job.py --max 8 --arguments "host:9092 clicks"   a job of yours, up to where its queries start
   penstock doctor wordcount --max 8 --partitions 4            more executors than partitions
   penstock doctor mymodule:transform --trigger availableNow   a job that ends by itself
   penstock doctor --master spark://host:7077 --conf spark.dynamicAllocation.enabled=true
@@ -35,8 +43,9 @@ examples:
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     form = argparse.RawDescriptionHelpFormatter
     parser = commands.add_parser("doctor", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
-    parser.add_argument("app", nargs="?", metavar="APP", help="one of `penstock apps`, or module:function")
-    parser.add_argument("--master", metavar="URL", help="examine a session on this cluster too")
+    parser.add_argument("app", nargs="?", metavar="APP", help="a script, one of `penstock apps`, or module:function")
+    parser.add_argument("--arguments", metavar="TEXT", default="", help="of the script, as a shell takes them")
+    parser.add_argument("--master", metavar="URL", help="examine a session on this cluster too; a script's own master")
     parser.add_argument("--max", type=workers, metavar="N", help="executors that the limits would allow")
     parser.add_argument("--cores", type=count, default=1, metavar="N", help="task slots of each executor (1)")
     parser.add_argument("--partitions", type=count, metavar="N", help="of its state: spark.sql.shuffle.partitions")
@@ -50,10 +59,11 @@ def run(options: argparse.Namespace) -> int:
     from penstock.live.doctor import examine_machine
 
     found = [*_job(options), *examine_machine()]
-    if options.app:
-        found += _app(options)
-    if options.master:
-        found += _session(options)
+    if options.app and options.app.endswith(".py"):
+        found += _script(options)
+    else:
+        found += _app(options) if options.app else []
+        found += _session(options) if options.master else []
     if options.output == "json":
         print(json.dumps([asdict(finding) for finding in found], indent=1))
     elif not found:
@@ -62,6 +72,17 @@ def run(options: argparse.Namespace) -> int:
         for finding in found:
             page().print(f"{'NO ' if finding.is_fatal else 'note'} {finding.what}: {finding.says}", soft_wrap=True)
     return 1 if any(finding.is_fatal for finding in found) else 0
+
+
+def _script(options: argparse.Namespace) -> list[Finding]:
+    from penstock.live.doctor_script import examine_script
+
+    try:
+        words = shlex.split(options.arguments)
+    except ValueError as error:
+        raise BadInput(f"--arguments {options.arguments}: {error}") from None
+    settings = _settings(options) | ({"spark.master": options.master} if options.master else {})
+    return examine_script(Path(options.app), words, settings, options.max)
 
 
 def _app(options: argparse.Namespace) -> list[Finding]:
@@ -89,9 +110,12 @@ def _session(options: argparse.Namespace) -> list[Finding]:
     from penstock.live.doctor import examine
     from penstock.pipeline.session import session
 
+    with session(options.master, "penstock doctor", _settings(options)) as spark:
+        return examine(spark, (), options.max)
+
+
+def _settings(options: argparse.Namespace) -> dict[str, str]:
     wrong = [each for each in options.conf if "=" not in each]
     if wrong:
         raise BadInput(f"--conf {wrong[0]}: write KEY=VALUE")
-    settings = dict(each.split("=", 1) for each in options.conf)
-    with session(options.master, "penstock doctor", settings) as spark:
-        return examine(spark, (), options.max)
+    return dict(each.split("=", 1) for each in options.conf)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
 import sys
 import tempfile
 from dataclasses import replace
@@ -20,8 +19,8 @@ from penstock.core.units import duration_s
 
 if TYPE_CHECKING:
     from penstock.core.loop import Step
-    from penstock.live.attach import Wanted
     from penstock.live.driver import RunPlan
+    from penstock.live.wanted import Wanted
 
 ABOUT = """\
 Run a streaming app and keep it at the right number of executors: the same policies that `penstock
@@ -81,11 +80,12 @@ def _add_control(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from penstock.live.driver import run_job
+    from penstock.live.pause import Pause
 
     _log_to_stderr()
     with tempfile.TemporaryDirectory(prefix="penstock-run-", ignore_cleanup_errors=True) as scratch:
         options.pause_file = Path(options.pause_file or Path(scratch) / "pause").absolute()
-        signal.signal(signal.SIGUSR1, lambda *_: _toggle(options.pause_file))
+        Pause(str(options.pause_file)).listen()  # while the cluster starts, too
         run_job(_plan(options, Path(scratch)), _nothing)
     return 0
 
@@ -130,7 +130,7 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
-    from penstock.live.attach import Wanted
+    from penstock.live.wanted import Wanted
 
     return Wanted(
         policy=options.policy,
@@ -145,14 +145,6 @@ def _wanted(options: argparse.Namespace) -> Wanted:
         dry_run=options.dry_run,
         price=options.price,
     )
-
-
-def _toggle(pause: Path) -> None:
-    """SIGUSR1: a pause where there is none, and its end where there is one."""
-    if pause.exists():
-        pause.unlink()
-    else:
-        pause.touch()
 
 
 def _log_to_stderr() -> None:

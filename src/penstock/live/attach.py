@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput, PenstockError
-from penstock.core.job import CapacityModel, Job, WorkerKind
+from penstock.core.job import Job
 from penstock.core.journal import Header
 from penstock.core.loop import Faults, Policy, check_knobs
-from penstock.core.objective import Limits, Objective, Price
-from penstock.core.units import duration_s
-from penstock.live.arrivals import Places
-from penstock.live.controller import Controller, Parts, reminded
-from penstock.live.doctor import examine
-from penstock.live.executors import SlotTime, memory_mb
+from penstock.core.objective import Limits
+from penstock.core.units import show_duration
+from penstock.live.control_log import be_heard
+from penstock.live.controller import Controller, Parts, remind
+from penstock.live.doctor import examine, examine_room
+from penstock.live.executors import SlotTime, executors, memory_mb
 from penstock.live.learned import Learned
-from penstock.live.metrics import Metrics, serve_metrics
+from penstock.live.metrics import Metrics
+from penstock.live.metrics_server import MetricsServer
+from penstock.live.pause import Pause
 from penstock.live.plant import BusySeconds, SparkPlant, Ways
+from penstock.live.recorder import Recorder
 from penstock.live.remote import recorder_at
-from penstock.models.capacity import Capacity, read_model
+from penstock.live.wanted import Wanted
 from penstock.policies.guards import safety
 from penstock.policies.naming import Named
 
@@ -34,74 +35,24 @@ FAILURES_MAX = 5
 _ATTACHED: dict[str, Controller] = {}  # by application: two controllers of one job would undo each other's work
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """How a job is to be controlled; durations as people write them."""
-
-    policy: str = "filtered"
-    limits: Limits = Limits(1, 2)
-    tick: str = "15s"
-    trigger: str | None = None
-    objective: str = "latency<=120s"
-    model: str | Path | None = None
-    journal: str | Path | None = None
-    metrics_port: int | None = None
-    pause_file: str = ""
-    safe_workers: int | None = None
-    dry_run: bool = False
-    cores: float | None = None
-    """Of an executor, and below, what it runs and where rows come from; None where nobody knows."""
-    app: str | None = None
-    source: str | None = None
-    partitions: int | None = None
-    price: str = "0.10/h"
-    places: Places = field(default_factory=Places)
-
-    def job(self, name: str, memory_mb: float = 1024.0) -> Job:
-        """What the policy is told; `memory_mb` is the heap of an executor."""
-        model: CapacityModel = self._fitting(read_model(Path(self.model))) if self.model else Learned()
-        return Job(
-            name=name,
-            dataflow=Dataflow((Operator(name, 0.0),)),
-            capacity=model,
-            limits=self.limits,
-            tick_s=duration_s(self.tick, "tick"),
-            kinds=(WorkerKind(cores=self.cores or 1.0, memory_mb=memory_mb),),
-            objective=Objective.parse(self.objective),
-            price=Price.parse(self.price, "second"),
-            trigger_s=duration_s(self.trigger, "trigger") if self.trigger else None,
-            workers_at_start=self.limits.workers_min or 1,
-        )
-
-    def _fitting(self, model: Capacity) -> Capacity:
-        """A model of another app, source or kind of worker answers nothing."""
-        for what in ("app", "source", "cores", "partitions"):
-            measured, wanted = getattr(model.about, what), getattr(self, what)
-            if None not in (measured, wanted) and measured != wanted:
-                raise BadInput(f"the model {self.model} is of {what} {measured}, the job's is {wanted}: measure that")
-        return model
-
-    def policy_for(self, job: Job) -> Policy:
-        """The policy with its safety rules."""
-        given: dict[str, Any] = {"pause_file": self.pause_file} if self.pause_file else {}
-        given |= {"safe_workers": self.safe_workers} if self.safe_workers is not None else {}
-        named = Named.parse(self.policy)
-        return replace(named, parameters={**named.parameters, **given}).build_safe(job)
-
-
 def attach(
-    spark: SparkSession, *queries: StreamingQuery, policy: str = "filtered", limits: tuple[int, int], **more: Any
+    spark: SparkSession,
+    *queries: StreamingQuery,
+    policy: str = "filtered",
+    limits: tuple[int, int] | None = None,
+    **more: Any,
 ) -> Controller | None:
     """Control the executors of a running job from now on; returns None, and says why, where that cannot be done.
 
-    `limits` are the fewest and the most executors. More: tick, trigger, objective, model, journal, metrics_port,
-    pause_file, safe_workers, dry_run, places (see `Wanted`). It never raises into the job.
+    `limits` are the fewest and the most executors, as in `limits=(1, 8)`. More: tick, trigger, objective,
+    model, journal, metrics_port, pause_file, safe_workers, dry_run, places (see `Wanted`). It never raises.
     """
+    be_heard()
     try:
-        return attached(spark, queries, Wanted(policy=policy, limits=Limits(*limits), **more))
+        return attached(spark, queries, Wanted.given(limits, {"policy": policy, **more}))
     except PenstockError as error:
         log.error("not attached: %s", error)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         log.error("not attached: %s: %s", type(error).__name__, error)
     return None
 
@@ -114,49 +65,86 @@ def attached(
     told: Any = lambda _: None,
 ) -> Controller:
     """The same for callers that want errors."""
-    if not queries:
-        raise BadInput("attach needs at least one streaming query: attach(spark, query, limits=(1, 8))")
+    _need_queries(queries)
     for finding in examine(spark, queries, wanted.limits.workers_max):
         if finding.is_fatal:
             raise BadInput(finding.says)
         log.warning("%s: %s", finding.what, finding.says)
     _need_alone(spark)
     need_room(spark, wanted.limits)
-    controller = Controller(_parts(spark, queries, wanted, busy or SlotTime()), told)
+    pause = Pause(wanted.rules.get("pause_file", ""))
+    parts = _parts(spark, queries, wanted, (busy or SlotTime(), pause))
+    controller = Controller(parts, told)
     _ATTACHED[spark.sparkContext.applicationId] = controller
     controller.start()
+    _say_attached(parts, wanted, len(executors(spark)))
+    if why := pause.listen():
+        log.warning("SIGUSR1 does not pause this job (%s): use pause_file=…, or controller.pause()", why)
     return controller
 
 
-def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wanted, busy: BusySeconds) -> Parts:
+def _need_queries(queries: tuple[Any, ...]) -> None:
+    right = "attach(spark, query, limits=(1, 8)), where query is what start() returned"
+    if not queries:
+        raise BadInput(f"attach needs at least one streaming query: write {right}")
+    for query in queries:
+        if not hasattr(type(query), "lastProgress"):
+            raise BadInput(f"a {type(query).__name__} is not a streaming query that runs: write {right}")
+
+
+def _say_attached(parts: Parts, wanted: Wanted, there: int) -> None:
+    """One line that tells a person what is in force."""
+    limits, job = parts.job.limits, parts.job
+    sizes = f"{there} executors, {limits.workers_min} … {limits.workers_max}"
+    # A plant that knows where it learns what waits says so; `Places` was told by the caller.
+    lag = getattr(parts.plant, "lag_source", "") or ("the broker" if wanted.places.kafka else "Spark's reports")
+    how = f"policy {wanted.policy}, objective {job.objective}, a decision every {show_duration(job.tick_s)}"
+    log.info("attached: %s, %s, lag from %s%s", sizes, how, lag, " (dry run)" if wanted.dry_run else "")
+
+
+def _parts(
+    spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wanted, how: tuple[BusySeconds, Pause]
+) -> Parts:
+    busy, pause = how
     job = wanted.job(queries[0].name or spark.sparkContext.appName or "job", memory_mb(spark))
-    policy = wanted.policy_for(job)
+    policy, asked = wanted.asked_policy(job, pause)
     plant = SparkPlant(spark, job, Ways(wanted.places, busy, wanted.dry_run))
     check_knobs(plant, policy)
-    recorder = None
-    if wanted.journal:
-        header = Header(
-            job=job.name,
-            policy=wanted.policy,
-            limits=job.limits,
-            objective=job.objective,
-            price=job.price,
-            tick_s=job.tick_s,
-            origin_s=plant.origin_s,
-            parameters=dict(Named.parse(wanted.policy).parameters),
-            facts=_facts(spark, wanted, job),
-        )
-        recorder = recorder_at(spark, wanted.journal, header, policy.memory_s)
-        if recorder.past:
-            plant.go_on(recorder.past[-1], recorder.header.origin_s or plant.origin_s)
-            policy = reminded(policy, recorder.past)
-            if isinstance(job.capacity, Learned):
-                job.capacity.remember(recorder.past)
-    for query in queries:
-        plant.watch(query)
-    metrics = Metrics(job.name)
-    server = serve_metrics(metrics, wanted.metrics_port) if wanted.metrics_port is not None else None
-    return Parts(plant, policy, job, _faults(wanted, job), recorder, metrics, server, wanted.dry_run)
+    metrics, port, faults = Metrics(job.name), wanted.metrics_port, _faults(wanted, job, pause)
+    with contextlib.ExitStack() as opened:  # what cannot be attached leaves no lock and no port taken
+        server = opened.enter_context(MetricsServer(metrics, port)) if port is not None else None
+        recorder = None
+        if wanted.journal:
+            header = _header(spark, wanted, job, plant.origin_s)
+            recorder = opened.enter_context(recorder_at(spark, wanted.journal, header, policy.memory_s))
+            _go_on(recorder, plant, policy, job)
+        for query in queries:
+            plant.watch(query)
+        opened.pop_all()
+    return Parts(plant, policy, job, faults, recorder, metrics, server, wanted.dry_run, asked, pause)
+
+
+def _go_on(recorder: Recorder, plant: SparkPlant, policy: Policy, job: Job) -> None:
+    """Where an earlier controller of the same job stopped."""
+    if recorder.past:
+        plant.go_on(recorder.past[-1], recorder.header.origin_s or plant.origin_s)
+        remind(policy, recorder.past)
+        if isinstance(job.capacity, Learned):
+            job.capacity.remember(recorder.past)
+
+
+def _header(spark: SparkSession, wanted: Wanted, job: Job, origin_s: float) -> Header:
+    return Header(
+        job=job.name,
+        policy=wanted.policy,
+        limits=job.limits,
+        objective=job.objective,
+        price=job.price,
+        tick_s=job.tick_s,
+        origin_s=origin_s,
+        parameters=dict(Named.parse(wanted.policy).parameters),
+        facts=_facts(spark, wanted, job),
+    )
 
 
 def _facts(spark: SparkSession, wanted: Wanted, job: Job) -> dict[str, object]:
@@ -167,15 +155,14 @@ def _facts(spark: SparkSession, wanted: Wanted, job: Job) -> dict[str, object]:
     return {**told, "rules": safety(job)}  # a later version may have others, and must replay this run with its own
 
 
-def _faults(wanted: Wanted, job: Job) -> Faults:
+def _faults(wanted: Wanted, job: Job, pause: Pause) -> Faults:
     """The same safe count and the same pause for a plant that is not seen as for a policy that fails."""
-    given = Named.parse(wanted.policy).parameters
-    safe = wanted.safe_workers if wanted.safe_workers is not None else given.get("safe_workers")
-    pause = Path(wanted.pause_file or given.get("pause_file", ""))
+    given = wanted.rules
+    safe = given.get("safe_workers")
     return Faults(
         failures_max=given.get("failures_max", FAILURES_MAX),
         safe_workers=None if safe is None else job.limits.clamp(safe),
-        is_paused=lambda: pause.is_file(),
+        is_paused=pause.is_on,
     )
 
 
@@ -187,8 +174,5 @@ def _need_alone(spark: SparkSession) -> None:
 
 def need_room(spark: SparkSession, limits: Limits) -> None:
     """Refuse limits that the application's own ceiling does not allow."""
-    conf = spark.sparkContext.getConf()
-    cores, most = int(conf.get("spark.executor.cores") or 1), conf.get("spark.cores.max")
-    if most is not None and limits.workers_max * cores > int(most):
-        wanted = f"{limits.workers_max} executors of {cores} cores"
-        raise BadInput(f"the limits allow {wanted}, spark.cores.max is {most}: lower the limit or raise the setting")
+    for finding in examine_room(limits.workers_max, dict(spark.sparkContext.getConf().getAll())):
+        raise BadInput(finding.says)

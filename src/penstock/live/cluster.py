@@ -15,18 +15,17 @@ from penstock.core.errors import BadInput, WorldFailed
 from penstock.live.cgroup import PERIOD_S, Group, Groups, find_groups, need_quota, works
 from penstock.live.daemon import (
     HOST,
-    last_words,
     page_answers,
     port_in_log,
     spark_command,
     spark_environment,
-    wait_until,
+    starting,
     workers_alive,
 )
 from penstock.live.holding import Holding, hold, remove_cgroup
 from penstock.pipeline.java import need_java
+from penstock.pipeline.starting import last_words
 
-READY_S = 120.0  # a worker registers within 3 s on a free machine; two cores may be shared by many
 LEAVE_S = 5.0
 START_CORES = 1.0  # a worker's own start takes 2 s of CPU: 8 s on a quarter of a core, which nobody measures
 MEMORY_MIN_MB = 512  # Spark refuses an executor of less than 450 MB
@@ -127,7 +126,7 @@ class Cluster:
         new = [self._start_worker() for _ in range(workers - len(self._workers))]
         self._workers += new
         for worker in new:
-            wait_until(self._all_registered, worker.process, self._log(worker.name), READY_S)
+            starting(worker.process, self._log(worker.name)).wait(self._all_registered)
         self.set_cores(self.spec.cores)
 
     @property
@@ -168,7 +167,7 @@ class Cluster:
         command = spark_command("master.Master", words, self._holding.scratch)
         log = self._log("master")
         process = self._holding.start(command, log, settings=self._environment)
-        wait_until(lambda: page_answers(port_in_log(log, "MasterUI")), process, log, READY_S)
+        starting(process, log, "the master").wait(lambda: page_answers(port_in_log(log, "MasterUI")))
         return process
 
     def _start_worker(self) -> _Worker:
@@ -204,7 +203,12 @@ class Cluster:
             remove_cgroup(folder)
 
     def _all_registered(self) -> bool:
-        return len(workers_alive(self._page_port)) >= len(self._workers)
+        """A master that is too busy to answer is asked again; one that has ended is not."""
+        try:
+            return len(workers_alive(self._page_port)) >= len(self._workers)
+        except WorldFailed:
+            self.need_alive()
+            return False
 
     def _log(self, name: str) -> Path:
         return self._holding.scratch / f"{name}.log"

@@ -8,14 +8,13 @@ import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyspark
 
 from penstock.core.errors import WorldFailed
+from penstock.pipeline.starting import Starting
 
 HOST = "127.0.0.1"
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -50,15 +49,9 @@ def spark_environment(scratch: Path) -> dict[str, str]:
     }
 
 
-def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, patience_s: float) -> None:
-    """Wait until `ready`; a process that ends or stays silent is a failure, told in its last words."""
-    deadline = time.monotonic() + patience_s
-    while not ready():
-        if process.poll() is not None:
-            raise WorldFailed(f"{log.stem} did not start: {last_words(log) or 'it said nothing'}")
-        if time.monotonic() > deadline:
-            raise WorldFailed(f"{log.stem} was not ready within {patience_s:.0f} s: {last_words(log)}")
-        time.sleep(0.05)
+def starting(process: subprocess.Popen[bytes], log: Path, what: str = "") -> Starting:
+    """A daemon that starts; it is called as its log is."""
+    return Starting(what or log.stem, log, lambda: [process.pid], process.poll)
 
 
 def port_in_log(log: Path, service: str) -> int:
@@ -87,10 +80,3 @@ def workers_alive(port: int) -> list[dict[str, Any]]:
     finally:
         page.close()
     return [worker for worker in workers if worker["state"] == "ALIVE"]
-
-
-def last_words(log: Path) -> str:
-    """The last line of a log that tells of an error, or its last line."""
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    telling = [line for line in lines if "Exception" in line or "rror" in line]
-    return (telling or lines or [""])[-1][:300]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,18 @@ class Finding:
     is_fatal: bool = False
 
 
+CONNECT = Finding(
+    "session", "Spark Connect and serverless sessions have no scheduler to ask for executors: run in the driver", True
+)
+
+
 def examine(spark: Any, queries: Sequence[StreamingQuery] = (), workers_max: int | None = None) -> list[Finding]:
     """All that is wrong with a session and its queries; nothing wrong is an empty list."""
     if not isinstance(spark, SparkSession) or not hasattr(spark, "_jsc"):
-        says = "Spark Connect and serverless sessions have no scheduler to ask for executors: run in the driver"
-        return [Finding("session", says, True)]
-    found = [*_session(spark), *_width(spark, queries, workers_max), *_hot(spark)]
+        return [CONNECT]
+    settings = dict(spark.sparkContext.getConf().getAll())
+    found = [*examine_settings(spark.sparkContext.master or "", settings)]
+    found += [*_width(spark, queries, workers_max), *_hot(spark)]
     for query in queries:
         found += _trigger(query)
     return found
@@ -101,18 +107,26 @@ def examine_width(executors: int, slots: int, partitions: int) -> list[Finding]:
     return [Finding("partitions", f"{says} (the number of state partitions is frozen in the checkpoint)")]
 
 
-def _session(spark: SparkSession) -> Iterator[Finding]:
-    conf = spark.sparkContext.getConf()
-    master = spark.sparkContext.master or ""
+def examine_settings(master: str, settings: Mapping[str, str]) -> Iterator[Finding]:
+    """What of a session's settings keeps its job from being scaled."""
     if master.startswith("local"):
         says = f"{master} has no executors to add or to end: use a cluster"
         yield Finding("master", says, True)
-    if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+    if settings.get("spark.dynamicAllocation.enabled", "false") == "true":
         says = "dynamic allocation is on and would fight every decision: set spark.dynamicAllocation.enabled=false"
         yield Finding("dynamic allocation", says, True)
-    if conf.get("spark.decommission.enabled", "false") != "true":
+    if settings.get("spark.decommission.enabled", "false") != "true":
         says = "executors that leave in the middle of a long batch are killed: set spark.decommission.enabled=true"
         yield Finding("decommissioning", says)
+
+
+def examine_room(workers_max: int, settings: Mapping[str, str]) -> Iterator[Finding]:
+    """More executors than the application's own ceiling allows."""
+    cores, most = int(settings.get("spark.executor.cores") or 1), settings.get("spark.cores.max")
+    if most is not None and workers_max * cores > int(most):
+        wanted = f"{workers_max} executors of {cores} cores"
+        says = f"the limits allow {wanted}, spark.cores.max is {most}: lower the limit or raise the setting"
+        yield Finding("limits", says, True)
 
 
 def _width(spark: SparkSession, queries: Sequence[StreamingQuery], workers_max: int | None) -> Iterator[Finding]:

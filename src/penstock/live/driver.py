@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from penstock.apps.app import App
 from penstock.core.errors import BadInput, WorldFailed
 from penstock.core.loop import Step
 from penstock.live.arrivals import Places
-from penstock.live.attach import Wanted, attached
+from penstock.live.attach import attached
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.controller import Controller
 from penstock.live.executors import SlotTime
@@ -25,8 +26,10 @@ from penstock.live.jars import kafka_jars
 from penstock.live.kafka import KafkaSource
 from penstock.live.plant import BusySeconds
 from penstock.live.sampler import called
-from penstock.pipeline.session import session
+from penstock.live.wanted import Wanted
+from penstock.pipeline.session import reach, session
 
+log = logging.getLogger("penstock")
 LOOK_S = 0.5
 BOUNDARY_S = 120.0
 
@@ -59,6 +62,7 @@ class RunPlan:
 def run_job(plan: RunPlan, told: Callable[[Step], None], ready: Callable[[Controller], None] = lambda _: None) -> None:
     """Run until Ctrl-C or the end of its time; then end at a batch boundary, with the checkpoint kept."""
     with _place(plan) as (spark, busy):
+        log.info("starting %s: a batch every %g s, checkpoint %s", plan.app.name, plan.trigger_s, plan.checkpoint)
         query = _start(spark, plan)
         controller = None
         try:
@@ -77,9 +81,13 @@ def _place(plan: RunPlan) -> Iterator[tuple[SparkSession, BusySeconds]]:
     with contextlib.ExitStack() as stack:
         cluster = None
         if plan.master is None:
+            log.info("starting a Spark cluster on this machine: %d workers of %g cores", most, plan.cores)
             cluster = stack.enter_context(Cluster.start(ClusterSpec(most, plan.cores, plan.memory_mb)))
+        else:
+            reach(plan.master)
         settings = _settings(plan) | (cluster.settings if cluster else {})
         master = cluster.url if cluster else plan.master
+        log.info("starting Spark's driver on %s", master)
         spark = stack.enter_context(session(master, f"penstock run {plan.app.name}", settings))
         yield spark, _gauge(cluster, spark)
 

@@ -9,7 +9,6 @@ never used twice. So only what we started is ever ended.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import signal
@@ -27,9 +26,10 @@ from typing import IO, NoReturn
 
 from penstock.core.errors import WorldFailed
 from penstock.live import child
+from penstock.live.locks import open_lock, take
 
 MARK = "PENSTOCK_MARK"
-GONE_S = 20.0  # a killed process of 1 GB on a busy machine took 2 s to vanish
+GONE_S = 120.0  # a killed process of 1 GB on a busy machine took 2 s to vanish; nothing can be done but wait
 
 
 class Holding:
@@ -119,10 +119,10 @@ def abandoned(home: Path) -> list[Path]:
     """Holdings whose owner is dead: nobody has their lock."""
     found = []
     for folder in home.iterdir():
-        if folder.is_dir():
-            with (folder / "lock").open("a") as lock, contextlib.suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                found.append(folder)
+        if folder.is_dir() and not folder.is_symlink():
+            with _opened(folder / "lock") as lock:
+                if take(lock, wait=False):
+                    found.append(folder)
     return found
 
 
@@ -172,9 +172,16 @@ def remove_cgroup(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[IO[str]]:
-    with path.open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _opened(path) as lock:
+        take(lock)
         yield lock
+
+
+def _opened(path: Path) -> IO[str]:
+    try:
+        return open_lock(path)
+    except OSError as error:
+        raise WorldFailed(f"{path} cannot be locked: {error.strerror}") from None
 
 
 @contextlib.contextmanager

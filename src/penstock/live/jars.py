@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ import pyspark
 from penstock.core.errors import WorldFailed
 from penstock.core.files import remove_own, whole_folder
 from penstock.live.daemon import SPARK_HOME, java_executable
+from penstock.live.locks import open_lock, take
 from penstock.pipeline.java import need_java
 
 KAFKA_VERSION = "4.2.0"
@@ -38,8 +38,8 @@ def kafka_jars() -> KafkaJars:
     """The jars, from the cache or fetched now. No Kafka installation, no Maven, no address of ours."""
     folder = jar_folder()
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # a second process waits for the first one's download
+    with open_lock(folder.parent / "lock") as lock:
+        take(lock)  # a second process waits for the first one's download
         if not folder.is_dir():
             _fetch(folder)
     return KafkaJars(*(tuple(sorted((folder / kind).glob("*.jar"))) for kind in ("broker", "connector")))

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 from penstock.core.errors import BadInput, WorldFailed
 from penstock.live.admin import Admin, kafka_admin
-from penstock.live.daemon import HOST, SPARK_HOME, java_executable, last_words, wait_until
+from penstock.live.daemon import HOST, SPARK_HOME, java_executable, starting
 from penstock.live.holding import Holding, hold
 from penstock.live.jars import ASSETS, KafkaJars, kafka_jars
 from penstock.pipeline.java import need_java
+from penstock.pipeline.starting import last_words
 
-READY_S = 90.0  # 2 to 4 s on a free machine
 STOP_S = 30.0
 _OURS = ("kafka.bootstrap.servers", "subscribe", "subscribePattern", "assign", "topic")
 
@@ -154,7 +154,8 @@ class Broker:
         command = self._java("-Xmx384m", "kafka.Kafka", str(self._properties))
         self._process = self._holding.start(command, self.log)
         # The port is open seconds before requests are served.
-        wait_until(lambda: b"Kafka Server started" in self._said_since(said), self._process, self.log, READY_S)
+        start = starting(self._process, self.log, f"the broker {self.address}")
+        start.wait(lambda: b"Kafka Server started" in self._said_since(said))
 
     def need_alive(self) -> None:
         """A broker that has ended by itself is a failure."""

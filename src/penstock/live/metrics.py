@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import product
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-from penstock.core.errors import BadInput
 from penstock.core.loop import Step
 
 PREFIX = "penstock"
 CATCH_UP_S = 1800.0  # what waits is to be gone within half an hour, as with Flink's autoscaler
+
+HELP: Mapping[str, str] = {
+    "executors": "Executors that run, those that are about to leave too.",
+    "recommended_executors": "Executors that the policy wants, before the limits.",
+    "target_data_rate": "Rows per second that arrive.",
+    "true_processing_rate": "Rows per second that the running executors can do.",
+    "expected_processing_rate": "Rows per second that the executors asked for can do.",
+    "load": "Load of the executors, from 0 to 1, their mean.",
+    "lag_records": "Rows that wait; absent where the source does not tell.",
+    "lag_seconds": "Age of the oldest row that waits or is in work; absent where the source does not tell.",
+    "catch_up_data_rate": "Rows per second beyond what arrives that empty the backlog within half an hour.",
+    "scale_up_rate_threshold": "Rows per second at which the load reaches the upper threshold.",
+    "scale_down_rate_threshold": "Rows per second at which the load reaches the lower threshold.",
+    "restart_duration_seconds": "How long the executors of the last scale-out took to come.",
+    "balanced_total": "Decisions that changed nothing.",
+    "errors_total": "Failures of the plant, the journal or the policy that were survived.",
+    "skipped_ticks_total": "Ticks left out because the one before took too long.",
+    "scalings_total": "Changes of the number of executors: as decided, or cut by the limits.",
+}
 
 
 class Metrics:
@@ -25,6 +40,8 @@ class Metrics:
         self._balanced = self._errors = 0
         self._asked_s: float | None = None
         self._start_s: float | None = None
+        self.skipped = 0
+        """Ticks that were left out."""
         self.knows_lag = True
         """False where a source does not tell what waits: no figure is better than a 0 nobody can trust."""
 
@@ -46,19 +63,18 @@ class Metrics:
 
     def text(self) -> str:
         """In Prometheus' format of lines."""
-        lines = []
-        for name, kind, value in self._values():
-            lines += [f"# TYPE {PREFIX}_{name} {kind}", f'{PREFIX}_{name}{{job="{_escaped(self._job)}"}} {value:.10g}']
-        lines.append(f"# TYPE {PREFIX}_scalings_total counter")
-        for direction, reason in product(("up", "down"), ("decided", "limited")):
-            labels = f'job="{_escaped(self._job)}",direction="{direction}",reason="{reason}"'
-            lines.append(f"{PREFIX}_scalings_total{{{labels}}} {self._scalings[direction, reason]}")
-        return "\n".join(lines) + "\n"
+        job = f'job="{_escaped(self._job)}"'
+        lines = [line for name, value in self._gauges().items() for line in _metric(name, "gauge", {job: value})]
+        counts = {"balanced": self._balanced, "errors": self._errors, "skipped_ticks": self.skipped}
+        for name, count in counts.items():
+            lines += _metric(f"{name}_total", "counter", {job: count})
+        kinds = [(direction, reason) for direction in ("up", "down") for reason in ("decided", "limited")]
+        scalings = {f'{job},direction="{up}",reason="{why}"': self._scalings[up, why] for up, why in kinds}
+        return "\n".join([*lines, *_metric("scalings_total", "counter", scalings)]) + "\n"
 
-    def _values(self) -> list[tuple[str, str, float]]:
-        counted = [("balanced_total", "counter", self._balanced), ("errors_total", "counter", self._errors)]
+    def _gauges(self) -> dict[str, float]:
         if self._step is None:
-            return [(name, kind, float(value)) for name, kind, value in counted]
+            return {}
         seen, signals = self._step.seen, self._step.decision.signals
         running = len(seen.running.workers)
         shown: dict[str, float] = {
@@ -78,31 +94,15 @@ class Metrics:
                     shown[name] = seen.input_rate * signals[signal] / load
         if self._start_s is not None:
             shown["restart_duration_seconds"] = self._start_s
-        return [(name, "gauge", value) for name, value in shown.items()] + [(n, k, float(v)) for n, k, v in counted]
+        return shown
 
 
-def serve_metrics(metrics: Metrics, port: int) -> ThreadingHTTPServer:
-    """Answer `GET /metrics` on loopback from a thread of its own, until `shutdown`."""
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = metrics.text().encode() if self.path == "/metrics" else b"see /metrics\n"
-            self.send_response(200 if self.path == "/metrics" else 404)
-            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """A line for each scrape would bury the decisions."""
-
-    try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), Answer)
-    except (OSError, OverflowError) as error:
-        raise BadInput(f"metrics port {port} cannot be used: {getattr(error, 'strerror', None) or error}") from None
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, name="penstock-metrics", daemon=True).start()
-    return server
+def _metric(name: str, kind: str, values: Mapping[str, float]) -> Iterator[str]:
+    """HELP, TYPE and one line for each set of labels."""
+    yield f"# HELP {PREFIX}_{name} {HELP[name]}"
+    yield f"# TYPE {PREFIX}_{name} {kind}"
+    for labels, value in values.items():
+        yield f"{PREFIX}_{name}{{{labels}}} {value:.10g}"
 
 
 def _escaped(text: str) -> str:

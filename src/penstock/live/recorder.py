@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TextIO
+from typing import IO, Self
 
 from penstock.core.errors import BadInput, WorldFailed
 from penstock.core.journal import Header, Journal, JournalWriter
 from penstock.core.loop import Step
+from penstock.live.locks import open_lock, take
 
 log = logging.getLogger("penstock")
 ROTATE_BYTES = 64_000_000  # about a month of steps every 15 s
@@ -72,15 +72,13 @@ class Recorder:
             self._writer = self._opened(has_header=_has_header(self._path))
 
 
-def _locked(path: Path) -> TextIO:
+def _locked(path: Path) -> IO[str]:
     """Held until this process ends, whatever ends it."""
     try:
-        file = path.with_name(f"{path.name}.lock").open("w", encoding="utf-8")
+        file = open_lock(path.with_name(f"{path.name}.lock"))
     except OSError as error:
         raise BadInput(f"the journal {path} cannot be written: {error.strerror or error}") from None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not take(file, wait=False):
         file.close()
         raise BadInput(f"the journal {path} is written by another controller: a job has one") from None
     return file

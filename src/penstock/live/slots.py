@@ -27,10 +27,20 @@ class Slots:
         self._told: set[str] = set()
 
     def retarget(self, target: Allocation) -> None:
-        """Slots that are no longer wanted are left as soon as may be."""
+        """Slots that are no longer wanted are left as soon as may be; who was not told to go yet stays in a new one.
+
+        4 → 3 → 4 within a batch would otherwise end a warm executor and start a cold one.
+        """
         self.target = target
         for worker in [worker for worker in self._executors if worker not in target.workers]:
             self._leaving[worker] = self._executors.pop(worker)
+        still = {name: worker for worker, name in self._leaving.items() if name not in self._told}
+        for worker, name in zip(self._empty, [*still, *self._untold_surplus], strict=False):
+            self._executors[worker] = name
+            if name in still:
+                del self._leaving[still[name]]
+            else:
+                self._surplus.remove(name)
 
     def settle(self, executors: Iterable[str]) -> None:
         """Take note of the executors that live: the oldest go to the oldest empty slots."""
@@ -40,9 +50,8 @@ class Slots:
             self.lost += 1
             del self._executors[worker]
         self._leaving = {worker: name for worker, name in self._leaving.items() if name in there}
-        taken = {*self._executors.values(), *self._leaving.values()}
-        free = [name for name in there if name not in taken]
-        empty = [worker for worker in self.target.workers if worker not in self._executors]
+        taken = {*self._executors.values(), *self._leaving.values(), *self._told}
+        free, empty = [name for name in there if name not in taken], self._empty
         self._executors |= dict(zip(empty, free, strict=False))
         self._surplus = free[len(empty) :]
 
@@ -59,8 +68,16 @@ class Slots:
 
     def to_end(self) -> list[str]:
         """Executors that nobody wants and that were not told yet: their slots were given up, or they came late."""
-        return [name for name in (*self._leaving.values(), *self._surplus) if name not in self._told]
+        return [name for name in self._leaving.values() if name not in self._told] + self._untold_surplus
 
     def tell(self, names: Iterable[str]) -> None:
         """These were told to end; the list of executors lags that by seconds."""
         self._told.update(names)
+
+    @property
+    def _empty(self) -> list[Worker]:
+        return [worker for worker in self.target.workers if worker not in self._executors]
+
+    @property
+    def _untold_surplus(self) -> list[str]:
+        return [name for name in self._surplus if name not in self._told]

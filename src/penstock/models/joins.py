@@ -118,10 +118,10 @@ class Joins:
             if before_s is None:
                 self._between_s[name] = (-math.inf, -math.inf)
                 continue
-            least_s, most_s = _joined_between(seen, name, before_s)
+            asked_s = self.asked_s.pop(name, None)
+            least_s, most_s = _joined_between(seen, name, before_s, asked_s)
             self._between_s[name] = (least_s, most_s)
-            if name in self.asked_s:
-                asked_s = self.asked_s.pop(name)
+            if asked_s is not None and most_s > asked_s:
                 self.starts.append(Start(max(0.0, least_s - asked_s), most_s - asked_s))
 
     def _note_wishes(self, step: Step) -> None:
@@ -137,7 +137,12 @@ def _names(allocation: Allocation) -> frozenset[str]:
     return frozenset(worker.name for worker in allocation.workers)
 
 
-def _joined_between(seen: Observation, name: str, before_s: float) -> tuple[float, float]:
-    """A live plant tells since when an executor lives; else it came at some time since the last tick."""
+def _joined_between(seen: Observation, name: str, before_s: float, asked_s: float | None) -> tuple[float, float]:
+    """A live plant tells since when an executor lives; else it came at some time since the last tick.
+
+    One that lived before its slot was asked for did not start: it was to leave from another, and stayed.
+    """
     since_s = seen.workers[name].paid_since_s if name in seen.workers.names else -math.inf
+    if asked_s is not None and 0 < since_s < asked_s:
+        return since_s, since_s
     return (since_s, since_s) if before_s < since_s <= seen.time_s else (before_s, seen.time_s)

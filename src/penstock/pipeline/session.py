@@ -10,8 +10,9 @@ import signal
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,12 @@ from pyspark.sql import SparkSession
 
 from penstock.core.errors import BadInput, PenstockError, WorldFailed
 from penstock.pipeline.java import need_java
+from penstock.pipeline.starting import Starting, last_words, say
 
 LOCAL = "local[*]"
 FOLDERS = "penstock-spark-"
-START_S = 120.0  # a JVM takes 2 s to start, and 15 s on a machine with three times the work it can do
-ANSWER_S = 25.0  # a standalone master that lives answers in well under a second; Spark itself would wait 60
-OTHER_ANSWER_S = 180.0  # yarn and Kubernetes may first have to find room for a container
+EXECUTOR_S = 300.0  # on a quarter of a core one comes after 12 to 18 s, on a cluster that is full never
+SAY_S = 10.0
 
 
 @contextlib.contextmanager
@@ -47,7 +48,7 @@ def session(
     # PySpark writes every failed query to stderr as a page of JSON; we say it in one line.
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
     master = master or LOCAL
-    _reach(master)
+    reach(master)
     _clear_what_the_dead_left()
     folder = Path(tempfile.mkdtemp(prefix=f"{FOLDERS}{os.getpid()}-"))
     try:
@@ -97,56 +98,59 @@ def _gateway(conf: SparkConf, log: Path) -> Iterator[Any]:
     """The JVM and the way into it. What the JVM says goes to `log`, never to the user's terminal."""
     with log.open("wb") as said, ThreadPoolExecutor(1) as starter:
         # Started in a thread, which alone knows its JVM: the wait in it has no end of its own.
-        starting = starter.submit(launch_gateway, conf, {"stdout": said, "stderr": said, "process_group": 0})
+        launched = starter.submit(launch_gateway, conf, {"stdout": said, "stderr": said, "process_group": 0})
+        start = Starting("Spark", log, lambda: _children(log.parent))
         try:
-            gateway = starting.result(timeout=START_S)
-        except KeyboardInterrupt:
+            start.wait(lambda: wait([launched], 0.0).done != set())
+            gateway = launched.result()
+        except (KeyboardInterrupt, WorldFailed):
             _kill_children(log.parent)
             raise
         except Exception as error:
             _kill_children(log.parent)
-            raise WorldFailed(f"Spark did not start: {_last_words(log) or _brief(error)}") from None
+            raise WorldFailed(f"Spark did not start: {last_words(log) or _brief(error)}") from None
         try:
             yield gateway
         finally:
             _end(gateway)
 
 
-def _kill_children(folder: Path) -> None:
-    """End our own children that were started with this session's folder: the JVM, or the scripts before it."""
+def _children(folder: Path) -> list[int]:
+    """Our own children that were started with this session's folder: the JVM, or the scripts before it."""
+    found: list[int] = []
     for task in Path("/proc/self/task").glob("*/children"):
-        for child in task.read_text().split():
-            with contextlib.suppress(OSError):
-                if os.fsencode(folder) in Path(f"/proc/{child}/cmdline").read_bytes():
-                    os.killpg(int(child), signal.SIGKILL)
+        with contextlib.suppress(OSError):  # a thread, or a child, that has just ended
+            children = task.read_text().split()
+            found += [int(pid) for pid in children if os.fsencode(folder) in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return found
+
+
+def _kill_children(folder: Path) -> None:
+    for child in _children(folder):
+        with contextlib.suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
 
 
 def _start(gateway: Any, master: str, log: Path) -> SparkSession:
-    """The session in a fresh JVM; a master that stays silent ends the JVM instead of holding the user."""
+    """The session in a fresh JVM; one that stands still is ended instead of holding the user."""
     handler = signal.getsignal(signal.SIGINT)
-    patience = ANSWER_S if master.startswith("spark://") else OTHER_ANSWER_S
-    is_late = threading.Event()
-
-    def give_up() -> None:
-        is_late.set()
-        gateway.proc.kill()
-
-    clock = threading.Timer(patience, give_up)
-    clock.start()
+    start = Starting(f"Spark on {master}", log, lambda: [gateway.proc.pid])
     try:
-        context = SparkContext(gateway=gateway, conf=None)
-        # The JVM reports to this server until it is ended; a report cut short would print a traceback.
-        context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
-        spark = SparkSession.builder.getOrCreate()
+        with start.beside(gateway.proc.kill):
+            context = SparkContext(gateway=gateway, conf=None)
+            # The JVM reports to this server until it is ended; a report cut short would print a traceback.
+            context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+            spark = SparkSession.builder.getOrCreate()
         _wait_for_executors(context, master)
     except PenstockError:
         raise
     except Exception as error:
-        if is_late.is_set():
-            raise WorldFailed(f"the master {master} did not answer within {patience:.0f} s") from None
-        raise WorldFailed(f"Spark did not start on {master}: {_last_words(log) or _brief(error)}") from None
+        if start.failure is not None:
+            raise start.failure from None
+        if "All masters are unresponsive" in log.read_text(encoding="utf-8", errors="replace"):
+            raise WorldFailed(f"the master {master} does not answer: Spark has asked it for a minute") from None
+        raise WorldFailed(f"Spark did not start on {master}: {last_words(log) or _brief(error)}") from None
     finally:
-        clock.cancel()
         # PySpark's own handler asks the busy JVM, on the busy connection, to cancel: Ctrl-C would wait
         # for the job to end. Ours ends the JVM.
         if threading.current_thread() is threading.main_thread():
@@ -157,13 +161,18 @@ def _start(gateway: Any, master: str, log: Path) -> SparkSession:
 def _wait_for_executors(context: SparkContext, master: str) -> None:
     if master.startswith("local"):
         return
-    tick = threading.Event()
+    tick, begun_s, is_said = threading.Event(), time.monotonic(), False
     status = context._jsc.sc().getExecutorMemoryStatus
-    for _ in range(int(ANSWER_S * 4)):
-        if status().size() > 1:  # the driver itself is one
-            return
+    while status().size() <= 1:  # the driver itself is one
+        waited_s = time.monotonic() - begun_s
+        if waited_s > EXECUTOR_S:
+            raise WorldFailed(
+                f"the master {master} gave no executor within {waited_s:.0f} s: are its workers up and free?"
+            )
+        if waited_s > SAY_S and not is_said:
+            is_said = True
+            say(f"waiting for a first executor of {master}: are its workers up and free?")
         tick.wait(0.25)
-    raise WorldFailed(f"the master {master} gave no executor within {ANSWER_S:.0f} s: are its workers up and free?")
 
 
 def _end(gateway: Any) -> None:
@@ -183,7 +192,7 @@ def _end(gateway: Any) -> None:
             gateway.close()
 
 
-def _reach(master: str) -> None:
+def reach(master: str) -> None:
     """Refuse a standalone master that nobody listens at, before a JVM is started."""
     known = ("local", "spark://", "yarn", "k8s://")
     if not master.startswith(known):
@@ -197,12 +206,6 @@ def _reach(master: str) -> None:
         socket.create_connection((host, int(port)), timeout=10).close()
     except OSError as error:
         raise WorldFailed(f"the master {master} does not answer: {error.strerror or error}") from None
-
-
-def _last_words(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
-    telling = [line.strip() for line in lines if "Exception" in line or "rror" in line]
-    return telling[-1][:300] if telling else ""
 
 
 def _brief(error: Exception) -> str:

@@ -59,7 +59,8 @@ class Guards:
             if span_s := getattr(self, name):
                 policy = guard(policy, span_s)
         if paused is not None:
-            policy = Paused(policy, lambda: paused(self.pause_file), self.pause_file or "a signal")
+            by = f"{self.pause_file} until it is gone" if self.pause_file else "a signal until it comes again"
+            policy = Paused(policy, lambda: paused(self.pause_file), by)
         elif self.pause_file:
             raise BadInput(f"pause_file={self.pause_file}: nobody here looks for files")
         return policy

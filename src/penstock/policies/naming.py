@@ -39,6 +39,8 @@ POLICIES: Mapping[str, type] = {
     "clairvoyant": Clairvoyant,
 }
 
+Around = Callable[[Policy], Policy]
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -74,9 +76,12 @@ class Named:
         guards = Guards(**self.guards)
         return guards.around(self._bare(job), job, os.path.exists if guards.pause_file else None)
 
-    def build_safe(self, job: Job, paused: IsPaused = os.path.exists) -> Policy:
-        """The policy as the live controller runs it: safety rules that were not given are there by default."""
-        return safe(self._bare(job), job, self.guards, paused)
+    def build_safe(self, job: Job, paused: IsPaused = os.path.exists, inside: Around = lambda bare: bare) -> Policy:
+        """The policy as the live controller runs it: safety rules that were not given are there by default.
+
+        `inside` may put something around the bare policy, within all rules.
+        """
+        return safe(inside(self._bare(job)), job, self.guards, paused)
 
     def _bare(self, job: Job) -> Policy:
         own = {key: value for key, value in self.parameters.items() if key not in OPTIONS}

@@ -39,7 +39,7 @@ class FailsStatic:
             check_sense(decision)
             # Cutting workers out of a placement is refused, which the loop could not survive.
             self._limits.cut(decision.target)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # one that calls sys.exit must not end the job, or a replay
             return self._failed(seen, describe(error))
         return self._worked(seen, decision)
 
@@ -116,7 +116,7 @@ class Paused:
         told, self._told = self._told, self._paused()
         if not self._told:
             return noted(decision, "the pause is over") if told else decision
-        why = "paused" if told else f"paused by {self._by} until it is gone"
+        why = "paused" if told else f"paused by {self._by}"
         return noted(Decision(seen.target, decision.reason, decision.signals), why)
 
 
@@ -149,7 +149,7 @@ def describe(error: BaseException) -> str:
         return str(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
     said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said} ({Path(frame.filename).name}, line {frame.lineno})"
+    return f"{type(error).__name__}{said and ': '}{said} ({Path(frame.filename).name}, line {frame.lineno})"
 
 
 def _workers(target: Allocation) -> str:

@@ -1,0 +1,116 @@
+"""What a controller says by itself, under the logger `penstock`: each scaling action, what is wrong, a summary."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+
+from penstock.core.errors import PenstockError
+from penstock.core.loop import Step
+from penstock.core.observation import Observation
+from penstock.core.units import show_duration
+
+log = logging.getLogger("penstock")
+SUMMARY_S = 600.0
+
+
+def be_heard() -> None:
+    """See that what is said reaches a person where nobody has set up logging.
+
+    Python's last resort shows warnings alone, and the default level of the root is WARNING; a level that somebody
+    chose, for us or (ERROR and above) for all, is left alone.
+    """
+    if log.level == logging.NOTSET and logging.getLogger().level <= logging.WARNING:
+        log.setLevel(logging.INFO)
+    if not log.hasHandlers():
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+        log.addHandler(handler)
+
+
+class ControlLog:
+    """One line for a scaling action; a reason or a fault that was told within ten minutes is not told again."""
+
+    def __init__(self, is_dry: bool = False) -> None:
+        self._is_dry = is_dry
+        self._told_s: dict[tuple[object, ...], float] = {}
+        self._now_s = 0.0
+        self._summary = Summary(None)
+        self._wrong = ""
+
+    def note(self, step: Step, knows_lag: bool = True) -> None:
+        """Say what this step changes, if anything, and every ten minutes how it went."""
+        self._now_s = step.seen.time_s
+        asked, wanted, reason = len(step.seen.target.workers), len(step.target.workers), step.decision.reason
+        if asked == wanted:
+            if self._is_new(asked, wanted, re.sub(r"[\d.,]+", "#", reason)):
+                log.info("keeping executors=%d reason=%s", asked, reason)
+        elif not self._is_dry or self._is_new(asked, wanted, re.sub(r"[\d.,]+", "#", reason)):
+            event = "would scale" if self._is_dry else "scaling"
+            figures = shown(step.seen, knows_lag)
+            log.info("%s executors=%d->%d %s reason=%s", event, asked, wanted, figures, reason)
+        self._summary.add(step, knows_lag, self._is_dry)
+        if self._summary.span_s >= SUMMARY_S:
+            log.info("%s", self._summary.text())
+            self._summary = Summary(step.seen)
+
+    def failed(self, error: BaseException) -> None:
+        self.wrong(str(error) if isinstance(error, PenstockError) else f"{type(error).__name__}: {error}")
+
+    def wrong(self, words: str) -> None:
+        """Once, until something else is wrong."""
+        if words != self._wrong:
+            log.warning("%s: what runs is kept", words)
+            self._wrong = words
+
+    def _is_new(self, *kind: object) -> bool:
+        told_s = self._told_s.get(kind)
+        if told_s is not None and self._now_s - told_s < SUMMARY_S:
+            return False
+        if len(self._told_s) > 1000:  # reasons of a policy that never says the same twice
+            self._told_s.clear()
+        self._told_s[kind] = self._now_s
+        return True
+
+
+class Summary:
+    """What went on since some observation."""
+
+    def __init__(self, since: Observation | None) -> None:
+        self._since = self._last = since
+        self._ticks = self._out = self._in = 0
+        self._fewest, self._most = sys.maxsize, 0
+        self._knows_lag = True
+
+    @property
+    def span_s(self) -> float:
+        return self._last.time_s - self._since.time_s if self._last and self._since else 0.0
+
+    def add(self, step: Step, knows_lag: bool, is_dry: bool) -> None:
+        seen, asked, wanted = step.seen, len(step.seen.target.workers), len(step.target.workers)
+        self._since, self._last = self._since or seen, seen
+        self._ticks += 1
+        self._out += wanted > asked and not is_dry
+        self._in += wanted < asked and not is_dry
+        running = len(seen.running.workers)
+        self._fewest, self._most = min(self._fewest, running), max(self._most, running)
+        self._knows_lag = self._knows_lag and knows_lag
+
+    def text(self) -> str:
+        assert self._last is not None
+        executors = f"executors={self._fewest}…{self._most} now={len(self._last.running.workers)}"
+        scaled = f"scaled_out={self._out} scaled_in={self._in} decisions={self._ticks}"
+        return f"summary of {show_duration(self.span_s)}: {executors} {scaled} {shown(self._last, self._knows_lag)}"
+
+
+def shown(seen: Observation, knows_lag: bool) -> str:
+    """What came and what waits; what nobody knows is said to be unknown."""
+    if not knows_lag:
+        return f"rate={_figure(seen.input_rate, '.0f')}/s backlog=unknown latency=unknown"
+    backlog, latency = _figure(seen.backlog, ".0f"), _figure(seen.latency_s, ".1f")
+    return f"rate={_figure(seen.input_rate, '.0f')}/s backlog={backlog} latency={latency}s"
+
+
+def _figure(value: float | None, form: str) -> str:
+    return "unknown" if value is None else f"{value:{form}}"
