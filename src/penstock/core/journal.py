@@ -26,6 +26,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 # What is a plain number of an observation, in the order of a line.
 _PLAIN = Observation.__slots__[: Observation.__slots__.index("running")]
 _RESULTS = (("delivered", "processed"), ("deliverable", "arrived"))
+_UNKNOWN = ("backlog", "latency_s")  # null in a line: nobody knows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +218,7 @@ def _step(state: dict[str, Any], allocations: dict[str, Allocation]) -> Step:
     plain: dict[str, Any] = {name: state.get(name) for name in _PLAIN}
     for results, events in _RESULTS:
         plain[results] = plain[events] if plain[results] is None else plain[results]
-    if None in plain.values():
+    if any(value is None and not (name in _UNKNOWN and name in state) for name, value in plain.items()):
         raise ValueError("a step lacks a number")
     seen = Observation(
         **plain,

@@ -14,7 +14,7 @@ from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput, PenstockError
 from penstock.core.job import CapacityModel, Job, WorkerKind
 from penstock.core.journal import Header
-from penstock.core.loop import Faults, Policy, check_knobs
+from penstock.core.loop import Faults, Policy, check_knobs, needs_lag
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.units import duration_s
 from penstock.live.arrivals import Places
@@ -24,6 +24,7 @@ from penstock.live.executors import SlotTime, memory_mb
 from penstock.live.learned import Learned
 from penstock.live.metrics import Metrics, serve_metrics
 from penstock.live.plant import BusySeconds, SparkPlant, Ways
+from penstock.live.query_plan import trigger_s
 from penstock.live.remote import recorder_at
 from penstock.models.capacity import Capacity, read_model
 from penstock.policies.guards import safety
@@ -130,6 +131,7 @@ def attached(
 
 def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wanted, busy: BusySeconds) -> Parts:
     job = wanted.job(queries[0].name or spark.sparkContext.appName or "job", memory_mb(spark))
+    job = job if job.trigger_s else replace(job, trigger_s=trigger_s(queries[0]))
     policy = wanted.policy_for(job)
     plant = SparkPlant(spark, job, Ways(wanted.places, busy, wanted.dry_run))
     check_knobs(plant, policy)
@@ -154,9 +156,21 @@ def _parts(spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wan
                 job.capacity.remember(recorder.past)
     for query in queries:
         plant.watch(query)
+    _say_unknown(plant, policy, wanted)
     metrics = Metrics(job.name)
     server = serve_metrics(metrics, wanted.metrics_port) if wanted.metrics_port is not None else None
     return Parts(plant, policy, job, _faults(wanted, job), recorder, metrics, server, wanted.dry_run)
+
+
+def _say_unknown(plant: SparkPlant, policy: Policy, wanted: Wanted) -> None:
+    """In one line, which sources do not tell what waits in them; a policy that needs it is refused."""
+    _, silent = plant.queries.told_by
+    if not silent:
+        return
+    what = f"{', '.join(silent)}: nobody tells what waits there, so backlog and latency are unknown"
+    if needs_lag(policy):
+        raise BadInput(f"policy {wanted.policy} needs the backlog. {what}: take another policy, such as filtered")
+    log.warning("%s; the policy goes by rates, batch durations and load", what)
 
 
 def _facts(spark: SparkSession, wanted: Wanted, job: Job) -> dict[str, object]:

@@ -153,7 +153,10 @@ class Controller:
             log.info("keeping executors=%d reason=%s", asked, reason)
             return
         seen, event = step.seen, "would scale" if self._parts.is_dry else "scaling"
-        figures = f"rate={seen.input_rate:.0f}/s backlog={seen.backlog:.0f} latency={seen.latency_s:.1f}s"
+        lag = "lag=unknown"
+        if seen.backlog is not None and seen.latency_s is not None:
+            lag = f"backlog={seen.backlog:.0f} latency={seen.latency_s:.1f}s"
+        figures = f"rate={seen.input_rate:.0f}/s {lag}"
         log.info("%s executors=%d->%d %s reason=%s", event, asked, wanted, figures, reason)
 
     def _log_cost(self, seconds: float) -> None:
@@ -175,13 +178,13 @@ class Controller:
         plant, faults = self._parts.plant, self._parts.faults
         unknown = plant.unknown_backlog
         for name in set(unknown) - self._unknown:
-            faults.note(f"{name} does not tell what waits in it: the backlog is unknown and counts as 0")
+            faults.note(f"{name} does not tell what waits in it: the backlog is unknown")
         self._unknown |= set(unknown)
+        for note in plant.take_notes():
+            faults.note(note)
         if plant.lost > self._lost:
             faults.note(f"{plant.lost - self._lost} executors were lost, not ended by us")
         self._lost = plant.lost
-        if self._parts.metrics:
-            self._parts.metrics.knows_lag = not unknown
 
     def _note_failure(self, error: Exception) -> None:
         if self._parts.metrics:

@@ -1,0 +1,48 @@
+"""How busy workers are where batches follow each other without a rest: slots then have tasks at any rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock.core.job import CapacityModel, Job
+from penstock.live.queue import QueryQueue
+
+# Longer than this, and no longer than half of what the objective allows, no batch should become: its first event
+# waits for its last.
+LONGEST_S = 30.0
+# A line through two batches may be wrong: it asks for no more than so many times the workers at once.
+LOAD_MOST = 4.0
+# Slots that rest more than this are not overloaded, whatever a line through few batches says.
+BUSY = 0.8
+
+
+def batch_length_s(job: Job) -> float:
+    """How long a batch may take: its trigger, or, without one, what the objective leaves."""
+    if job.trigger_s:
+        return job.trigger_s
+    return min(LONGEST_S, job.objective.latency_s / 2) if job.objective.latency_s else LONGEST_S
+
+
+def batch_load(queues: Iterable[tuple[QueryQueue, CapacityModel]], workers: int, job: Job) -> float | None:
+    """Rows that come, and those beyond two batches that wait, against what the line through the batches could do.
+
+    None before the line is known. Queries share the workers, so their loads add up.
+    """
+    total, longest_s = 0.0, batch_length_s(job)
+    for queue, line in queues:
+        could = line.sustainable(workers, longest_s)
+        if could <= 0:
+            return None
+        last_s = queue.last.execution_s if queue.last is not None else 0.0
+        waiting = max(0.0, (queue.backlog or 0.0) - 2 * last_s * queue.input_rate)
+        total += (queue.input_rate + waiting / longest_s) / could
+    return min(LOAD_MOST, total)
+
+
+def rested(load: float, slots: float) -> float:
+    """A computed load, beside the time that slots had a task.
+
+    >>> rested(1.3, slots=0.95), rested(1.3, slots=0.5), rested(0.1, slots=0.5)
+    (1.3, 0.5, 0.1)
+    """
+    return load if slots > BUSY else min(load, slots)
