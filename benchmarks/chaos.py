@@ -92,7 +92,7 @@ class World:
         except PenstockError:
             return 0, 0.0, 0.0
         actions = sum(step.target.workers != step.seen.target.workers for step in steps)
-        return (actions, steps[-1].seen.backlog, steps[-1].seen.processed) if steps else (0, 0.0, 0.0)
+        return (actions, steps[-1].seen.backlog or 0.0, steps[-1].seen.processed) if steps else (0, 0.0, 0.0)
 
 
 def chaos(seconds: float, seed: int = 0) -> dict[str, Any]:

@@ -72,11 +72,15 @@ def test_rows_are_counted_by_offsets_and_not_twice_where_a_stage_ran_again() -> 
 
 
 def test_a_socket_counts_rows_and_the_source_rate_seconds() -> None:
-    socket = {"description": "TextSocketV2[host: localhost, port: 9999]", "startOffset": -1, "endOffset": 41}
-    rate = {"description": "RateStreamV2[rowsPerSecond=10, rampUpTimeSeconds=0, numPartitions=default"}
+    socket: dict[str, Any] = {
+        "description": "TextSocketV2[host: localhost, port: 9999]",
+        "startOffset": -1,
+        "endOffset": 41,
+    }
+    rate: dict[str, Any] = {"description": "RateStreamV2[rowsPerSecond=10, rampUpTimeSeconds=0, numPartitions=default"}
     told = [socket | {"numInputRows": 84}, rate | {"startOffset": 3, "endOffset": 7, "numInputRows": 80}]
     report = Report.of(KAFKA | {"sources": told, "numInputRows": 164})
     assert [source.rows for source in report.sources] == [42, 40]
     assert [source.end for source in report.sources] == [42, 70]
     ramp = {"description": "RateStreamV2[rowsPerSecond=10, rampUpTimeSeconds=5, numPartitions=default"}
-    assert Report.of(KAFKA | {"sources": [ramp | told[1] | ramp]}).sources[0].end is None
+    assert Report.of(KAFKA | {"sources": [{**told[1], **ramp}]}).sources[0].end is None

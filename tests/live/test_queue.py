@@ -24,6 +24,7 @@ def test_events_are_answered_when_their_batch_ends_and_the_rest_waits() -> None:
     assert queue.latency_s(120.0) == pytest.approx(14.0)
     answered = queue.take_responses()
     # The first waited 12 s, the 300th 112 − 106 = 6 s.
+    assert answered is not None
     assert answered.count == 300
     assert answered.mean == pytest.approx(9.0)
 
@@ -123,5 +124,8 @@ def test_nothing_is_lost_and_no_answer_comes_before_its_event(steps: list[tuple[
         queue.advance(10.0 * number, ended, lambda _: come - read)  # noqa: B023
         assert queue.arrived == pytest.approx(come)
         assert queue.processed == pytest.approx(read)
-        assert queue.arrived == pytest.approx(queue.processed + queue.backlog, abs=1e-6)
-        assert queue.take_responses().sum_s >= 0
+        backlog, answered = queue.backlog, queue.take_responses()
+        assert backlog is not None
+        assert queue.arrived == pytest.approx(queue.processed + backlog, abs=1e-6)
+        assert answered is not None
+        assert answered.sum_s >= 0

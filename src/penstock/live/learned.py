@@ -13,6 +13,8 @@ NOISE, NOISE_S = 0.15, 0.05
 DRIFT = 0.03
 # Of a first batch nobody knows what was work on rows.
 UNSURE = 0.5
+# Batches of one size alone leave 0.35 of that.
+SURE = 0.25
 # An error beyond this many standard deviations (a collection, a neighbour) counts as this many.
 ERRORS = 3.0
 # Rows take at least this share of a batch's work.
@@ -86,6 +88,11 @@ class Learned:
                 crew = [name for name, worker in seen.workers.items() if worker.paid_since_s < ended_s]
                 self.note(batch.rows, batch.execution_s - batch.fixed_s, batch.fixed_s, crew)
             processed = seen.processed
+
+    @property
+    def is_sure(self) -> bool:
+        """Have batches of different sizes told rows from launches?"""
+        return 0 < self._row_var < (SURE * self._row_s) ** 2
 
     def capacity(self, workers: float) -> float:
         return self.per_worker * workers

@@ -26,12 +26,13 @@ def batch_length_s(job: Job) -> float:
 def batch_load(queues: Iterable[tuple[QueryQueue, CapacityModel]], workers: int, job: Job) -> float | None:
     """Rows that come, and those beyond two batches that wait, against what the line through the batches could do.
 
-    None before the line is known. Queries share the workers, so their loads add up.
+    None before the line is known: one batch does not tell rows from the launch of tasks. Queries share the workers, so
+    their loads add up.
     """
     total, longest_s = 0.0, batch_length_s(job)
     for queue, line in queues:
         could = line.sustainable(workers, longest_s)
-        if could <= 0:
+        if could <= 0 or not getattr(line, "is_sure", True):
             return None
         last_s = queue.last.execution_s if queue.last is not None else 0.0
         waiting = max(0.0, (queue.backlog or 0.0) - 2 * last_s * queue.input_rate)

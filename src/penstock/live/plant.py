@@ -79,6 +79,9 @@ class SparkPlant:
             ) from None
         if self.queries.awaited or not self.queries.queues:
             return None
+        if not self._used and self._before is None:
+            # A job that has just begun gets its executors one by one: all that came before the first look are its own.
+            self._slots = Slots(Allocation.of(max(1, len(there))))
         self._slots.settle(sorted(there, key=_age))
         self.queries.learn(news, there)
         if not self._used:

@@ -70,7 +70,7 @@ def _needed(rate: float, capacity: float) -> str:
 
 def _wait(backlog: float | None, capacity: float) -> str:
     if backlog is None:
-        return "a source does not tell what waits"
+        return "a source does not tell it"
     if backlog <= 0 or capacity <= 0:
         return "events waiting"
     return f"events, {show.duration(backlog / capacity)} of work"
@@ -81,7 +81,7 @@ def _so_far(live: LiveRun, score: Score) -> list[Figure]:
     hourly = price * len(step.target.workers) if step else 0.0
     moved = f"{show.several(score.workers_started, 'worker')} started, {show.count(score.workers_stopped)} stopped"
     stretches = f"{show.several(score.violations, 'stretch')}, {show.several(score.late_events, 'late event')}"
-    unknown = f"; unknown {show.share(score.unknown_share)} of the time" if score.unknown_share else ""
+    unknown = f"; unknown {show.share(score.unknown_share)}" if score.unknown_share else ""
     return [
         Figure("Cost so far", show.money(score.cost), f"{show.money(hourly)} an hour now"),
         Figure("Objective missed", show.share(score.violation_share), f"of the time; {stretches}{unknown}"),
