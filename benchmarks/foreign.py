@@ -163,7 +163,7 @@ def run(job: Foreign, folder: Path, python_path: str = "") -> Outcome:
         exact = _wait(
             lambda: _steps(journal)[-1].seen.processed - base == job.reads * feeder.fed, process, folder, DRAIN_S
         )
-        _wait(lambda: len(_steps(journal)[-1].seen.running.workers) == 1, process, folder, DOWN_S)
+        _wait(lambda: _is_down(_steps(journal)), process, folder, DOWN_S)
         header = Journal.open(journal).header
         return Outcome(job, _steps(journal), feeder, header.origin_s or 0.0, _log(folder), exact)
 
@@ -247,6 +247,12 @@ def _wait(ready: object, process: subprocess.Popen[bytes], folder: Path, patienc
             return False
         time.sleep(1.0)
     return True
+
+
+def _is_down(steps: Sequence[Step]) -> bool:
+    """Do fewer run than ran at the most, and as many as are asked for?"""
+    counts, asked = [len(step.seen.running.workers) for step in steps], len(steps[-1].target.workers)
+    return counts[-1] == asked < max(counts)
 
 
 def _steps(journal: Path) -> list[Step]:

@@ -13,7 +13,7 @@ NOISE, NOISE_S = 0.15, 0.05
 DRIFT = 0.03
 # Of a first batch nobody knows what was work on rows.
 UNSURE = 0.5
-# Batches of one size alone leave 0.35 of that.
+# Batches of one size alone leave 0.35 of the work in doubt.
 SURE = 0.25
 # An error beyond this many standard deviations (a collection, a neighbour) counts as this many.
 ERRORS = 3.0
@@ -46,6 +46,7 @@ class Learned:
         self._launch_s = self._row_s = 0.0
         self._launch_var = self._row_var = self._both_var = 0.0
         self._crew: frozenset[str] = frozenset()
+        self._is_sure = False
 
     def note(self, rows: float, work_s: float, fixed_s: float, crew: Collection[str]) -> None:
         """Take in a batch that ended on these workers."""
@@ -60,6 +61,8 @@ class Learned:
         else:
             self._fixed_s, self._row_s = fixed_s, total_s / rows
             self._launch_var, self._row_var = (UNSURE * total_s) ** 2, (UNSURE * total_s / rows) ** 2
+        # Have batches of different sizes told what of this one was work on rows?
+        self._is_sure = self._row_var * rows * rows < (SURE * total_s) ** 2
         self.per_worker = 1 / self._row_s
 
     def _correct(self, rows: float, total_s: float, noise: float) -> None:
@@ -89,10 +92,14 @@ class Learned:
                 self.note(batch.rows, batch.execution_s - batch.fixed_s, batch.fixed_s, crew)
             processed = seen.processed
 
-    @property
-    def is_sure(self) -> bool:
-        """Have batches of different sizes told rows from launches?"""
-        return 0 < self._row_var < (SURE * self._row_s) ** 2
+    def needed(self, rate: float, batch_s: float) -> float | None:
+        """Workers, in parts too, that keep up with a rate in batches of this length; None before that is known.
+
+        They do rows · seconds a row, and once a batch its launches, while the fixed time leaves them nothing to do.
+        """
+        if not self._is_sure or self._fixed_s >= batch_s:
+            return None
+        return (rate * self._row_s + self._launch_s / batch_s) / (1 - self._fixed_s / batch_s)
 
     def capacity(self, workers: float) -> float:
         return self.per_worker * workers

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.core.job import CapacityModel, Job
+from penstock.live.learned import Learned
 from penstock.live.queue import QueryQueue
 
-# Longer than this, and no longer than half of what the objective allows, no batch should become: its first event
-# waits for its last.
+# Where the objective is not a latency, no batch should become longer than this.
 LONGEST_S = 30.0
 # A line through two batches may be wrong: it asks for no more than so many times the workers at once.
 LOAD_MOST = 4.0
@@ -17,27 +17,36 @@ BUSY = 0.8
 
 
 def batch_length_s(job: Job) -> float:
-    """How long a batch may take: its trigger, or, without one, what the objective leaves."""
+    """How long a batch may take: its trigger, or, without one, half of what the objective allows an event, which may
+    have to wait for the batch before its own."""
     if job.trigger_s:
         return job.trigger_s
-    return min(LONGEST_S, job.objective.latency_s / 2) if job.objective.latency_s else LONGEST_S
+    return job.objective.latency_s / 2 if job.objective.latency_s else LONGEST_S
 
 
 def batch_load(queues: Iterable[tuple[QueryQueue, CapacityModel]], workers: int, job: Job) -> float | None:
-    """Rows that come, and those beyond two batches that wait, against what the line through the batches could do.
+    """Rows that come, and those beyond two batches that wait, against what the workers could do by the line through
+    their batches, if these were as long as they may be.
 
     None before the line is known: one batch does not tell rows from the launch of tasks. Queries share the workers, so
     their loads add up.
     """
     total, longest_s = 0.0, batch_length_s(job)
     for queue, line in queues:
-        could = line.sustainable(workers, longest_s)
-        if could <= 0 or not getattr(line, "is_sure", True):
-            return None
         last_s = queue.last.execution_s if queue.last is not None else 0.0
         waiting = max(0.0, (queue.backlog or 0.0) - 2 * last_s * queue.input_rate)
-        total += (queue.input_rate + waiting / longest_s) / could
+        needed = _needed(line, queue.input_rate + waiting / longest_s, workers, longest_s)
+        if needed is None:
+            return None
+        total += needed / max(1, workers)
     return min(LOAD_MOST, total)
+
+
+def _needed(line: CapacityModel, rate: float, workers: int, batch_s: float) -> float | None:
+    if isinstance(line, Learned):
+        return line.needed(rate, batch_s)
+    could = line.sustainable(workers, batch_s)
+    return workers * rate / could if could > 0 else None
 
 
 def rested(load: float, slots: float) -> float:
