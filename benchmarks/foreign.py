@@ -67,9 +67,14 @@ class Foreign:
 
 
 JOBS = (
-    Foreign("Kafka word count", EXAMPLES / "structured_kafka_wordcount.py", load=STEPS),
+    Foreign(
+        "Kafka word count",
+        EXAMPLES / "structured_kafka_wordcount.py",
+        load=((300.0, 60.0), (3000.0, 75.0), (200.0, 75.0)),
+    ),
     Foreign("windowed word count", EXAMPLES / "structured_network_wordcount_windowed.py", "socket", ("20", "10")),
     Foreign("sessionization", EXAMPLES / "structured_sessionization.py", "socket", lines=KEYS),
+    Foreign("heavy rows, 200 partitions", OWN / "heavy.py", lines=KEYS, load=STEPS),
     Foreign("join of two streams", OWN / "join.py", lines=KEYS, reads=2),
     Foreign("slow foreachBatch", OWN / "slow.py", lines=KEYS, load=((20.0, 60.0), (200.0, 90.0), (20.0, 90.0))),
 )

@@ -88,6 +88,21 @@ class Report:
             raise PlantError(f"a progress report of query {name} cannot be read: {why}") from None
 
 
+def has_read(progress: Mapping[str, Any]) -> bool:
+    """Did a batch read anything? An idle trigger reports, too. By the offsets: a foreachBatch that works on the batch
+    in its own way is reported with 0 rows.
+
+    >>> has_read({"numInputRows": 0, "sources": [{"startOffset": '{"t": {"0": 5}}', "endOffset": '{"t": {"0": 9}}'}]})
+    True
+    >>> has_read({"numInputRows": 0, "sources": [{"startOffset": "null", "endOffset": '{"t": {"0": 9}}'}]})
+    False
+    """
+    if progress.get("numInputRows") != 0:
+        return True
+    places = [(each.get("startOffset"), each.get("endOffset")) for each in progress.get("sources", ())]
+    return any(begin not in (None, "null", end) for begin, end in places)
+
+
 def _results(sink: Mapping[str, Any] | None) -> float | None:
     """Rows put out; Spark writes -1 where the sink does not tell."""
     rows = (sink or {}).get("numOutputRows", -1)

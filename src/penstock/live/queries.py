@@ -22,8 +22,10 @@ from penstock.live.query_plan import last_batch
 from penstock.live.queue import QueryQueue
 from penstock.live.watched import Watched
 
-# A commit is noticed within this time, before the next batch has planned its tasks: 0.1 to 0.3 s.
-COMMIT_S, LOOK_S = 0.1, 0.02
+# How long a call looks for the moment between two batches, and how often.
+REST_S, LOOK_S = 0.1, 0.02
+# A commit since the last look is of now: planning takes 0.1 to 0.3 s, so a task or two of the next batch is lost.
+COMMIT_S = 1.0
 
 
 class Queries:
@@ -149,7 +151,7 @@ class Queries:
     def rest(self) -> bool:
         """Do all queries rest, or has the one with the longest batches just committed one? Looked at for a while:
         where batches follow each other at once, the moment between them is short."""
-        until_s = time.monotonic() + COMMIT_S
+        until_s = time.monotonic() + REST_S
         running = [each for each in self._watched.values() if not each.has_ended]
         longest = max(running, key=lambda each: each.queue.last.execution_s if each.queue.last else 0.0, default=None)
         while longest is not None and any(each.query.status["isTriggerActive"] for each in running):

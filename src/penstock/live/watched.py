@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.errors import PlantError
 from penstock.live.arrivals import LagSource, Places, find_lag, tells_lag
-from penstock.live.progress import Offsets, Report, SourceReport, offsets
+from penstock.live.progress import Offsets, Report, SourceReport, has_read, offsets
 from penstock.live.query_plan import logged_offsets, planned_sources
 from penstock.live.queue import QueryQueue
 
@@ -121,7 +121,7 @@ class Watched:
             return self.read([last])
         *older, last = self.query.recentProgress
         told = [each for each in older if "batchId" in each] + [last]
-        return self.read([each for each in told if each.get("numInputRows") != 0])
+        return self.read([each for each in told if has_read(each)])
 
     def read(self, told: Iterable[Mapping[str, Any]]) -> list[Report]:
         """Those that are new. One that cannot be read is left out for good; the others count."""
@@ -134,7 +134,7 @@ class Watched:
                 reports.append(self._counted(Report.of(progress)))
             except PlantError as error:
                 self.wrong = str(error)
-            if progress.get("numInputRows") != 0:
+            if has_read(progress):
                 self._seen = batch
         return reports
 
