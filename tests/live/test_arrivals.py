@@ -93,3 +93,16 @@ def test_partitions_and_patterns_are_read_as_spark_reads_them(tmp_path: Path) ->
     deep = FolderOfFiles(folder, log, {"pathglobfilter": "*.txt", "recursivefilelookup": "true"})
     deep.note(ended(0, 50.0))
     assert deep.after(ended(0, 50.0)) == 100
+
+
+def test_rows_of_files_that_were_read_twice_by_a_stage_that_ran_again_count_once(tmp_path: Path) -> None:
+    folder, log = tmp_path / "in", tmp_path / "log"
+    folder.mkdir()
+    told = FolderOfFiles(folder, log)
+    for batch in range(4):
+        (folder / f"{batch}.txt").write_text("x" * 1000)
+        logged(log, str(batch), {f"{batch}.txt": batch})
+        if batch < 3:
+            told.note(ended(batch, 100.0))
+    assert told.rows(ended(3, 163.0)) == 100  # 63 of them once more
+    assert told.rows(ended(3, 104.0)) == 104  # lines differ

@@ -32,6 +32,8 @@ class Query:
     isActive: bool = True  # noqa: N815  Spark's name
     recentProgress: list[dict[str, Any]] = field(default_factory=list)  # noqa: N815
     failure: str | None = None
+    commits: list[int] = field(default_factory=list)
+    """The batch that was committed last, at each look from now on; empty while it rests."""
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:
@@ -39,10 +41,27 @@ class Query:
 
     @property
     def status(self) -> dict[str, object]:
-        return {"isTriggerActive": False, "isDataAvailable": False}
+        return {"isTriggerActive": bool(self.commits), "isDataAvailable": False}
+
+    @property
+    def _jsq(self) -> JavaQuery:
+        return JavaQuery(self.commits)
 
     def exception(self) -> str | None:
         return self.failure
+
+
+@dataclass
+class JavaQuery:
+    """The same, as the JVM has it."""
+
+    commits: list[int]
+
+    def lastProgress(self) -> JavaQuery:
+        return self
+
+    def batchId(self) -> int:
+        return self.commits.pop(0) if len(self.commits) > 1 else self.commits[0]
 
 
 @dataclass
@@ -124,3 +143,29 @@ def test_a_query_that_failed_says_why() -> None:
     query = Query("a", "counts", isActive=False, failure="no disk\nat line 1")
     with pytest.raises(PlantError, match=r"^query counts has failed: no disk$"):
         queries(query, session=Session()).follow(time.time())
+
+
+def test_executors_may_go_at_a_commit_where_batches_follow_each_other_at_once() -> None:
+    query = Query("a", "counts", recentProgress=[read(3, 0, 9)])
+    under = queries(query, session=Session([query]))
+    under.follow(time.time())
+    assert under.rest()  # nothing runs
+    query.commits = [3]
+    assert not under.rest()  # in the middle of a batch
+    query.commits = [3, 3, 4]
+    assert any(under.rest() for _ in range(100))
+    assert query.commits == [4]
+    assert not under.rest()  # the next one is at work
+
+
+def test_of_several_queries_the_one_with_the_longest_batches_says_when() -> None:
+    short, long = Query("a", "short", recentProgress=[read(1, 0, 9)]), Query("b", "long")
+    slow = read(7, 0, 9)
+    long.recentProgress = [slow | {"durationMs": {"triggerExecution": 60_000}}]
+    under = queries(short, long, session=Session([short, long]))
+    under.follow(time.time())
+    short.commits, long.commits = [1, 2, 3, 4, 5, 6], [7]
+    assert not any(under.rest() for _ in range(3))
+    assert len(short.commits) == 6  # nobody asked it
+    long.commits = [7, 8]
+    assert any(under.rest() for _ in range(100))

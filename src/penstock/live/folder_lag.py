@@ -13,6 +13,8 @@ from urllib.parse import unquote
 from penstock.live.progress import SourceReport
 
 FORGETS = 0.9  # what a batch says of bytes a row counts less with each one after it
+# More rows a byte than this, where an executor went meanwhile, and a stage has run again.
+AGAIN = 1.1
 _FOLDER = re.compile(r"FileStreamSource\[file:/*(/[^\]]*)\]")
 
 
@@ -45,15 +47,25 @@ class FolderOfFiles:
     def note(self, ended: SourceReport) -> None:
         if ended.entry is None:
             return
-        self._look()
-        first = self._counted + 1 if self._counted >= 0 else ended.entry
-        names = [name for entry in range(first, ended.entry + 1) for name in self._files.get(entry, ())]
-        read = sum(map(self._size, names))
-        if read:
+        if read := self._read(ended.entry):
             self._rows, self._bytes = FORGETS * self._rows + ended.rows, FORGETS * self._bytes + read
         for entry in [entry for entry in self._files if entry <= ended.entry]:
             self._answered |= self._files.pop(entry)
         self._counted = max(self._counted, ended.entry)
+
+    def rows(self, ended: SourceReport) -> float:
+        """Rows of a batch in which a stage may have run again and was counted twice: no more than its bytes hold."""
+        if ended.entry is None or not self._bytes:
+            return ended.rows
+        expected = self._read(ended.entry) * self._rows / self._bytes
+        return float(round(expected)) if 0 < expected < ended.rows / AGAIN else ended.rows
+
+    def _read(self, until: int) -> int:
+        """Bytes of the files in the log that were not counted yet."""
+        self._look()
+        first = self._counted + 1 if self._counted >= 0 else until
+        names = [name for entry in range(first, until + 1) for name in self._files.get(entry, ())]
+        return sum(map(self._size, names))
 
     def after(self, last: SourceReport) -> float | None:  # noqa: ARG002
         there = set(self._there(self._folder))

@@ -71,8 +71,8 @@ class SparkPlant:
         """None until every query has ended its first batch; an idle query is a rate of 0."""
         now_s = time.time()
         try:
-            news = self.queries.follow(now_s)
             there = executors(self._spark)
+            news = self.queries.follow(now_s, there)
         except (Py4JError, PySparkException, OSError) as error:
             raise PlantError(
                 f"Spark does not answer: {(str(error).splitlines() or ['no reason given'])[0][:200]}"

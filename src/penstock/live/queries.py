@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -36,6 +36,8 @@ class Queries:
         self._watched: dict[str, Watched] = {}
         self._lines: dict[str, CapacityModel] = {}
         self._committed: tuple[int | None, float] = (None, 0.0)
+        self._there: set[str] = set()
+        self._lost_s = 0.0
 
     def watch(self, query: StreamingQuery, before: Step | None, origin_s: float) -> None:
         """From now on; the counters of an earlier controller go on with the first query."""
@@ -52,10 +54,11 @@ class Queries:
         is_alone = len(self._watched) == 1
         self._lines = {each: self._job.capacity if is_alone else Learned() for each in self._watched}
 
-    def follow(self, now_s: float) -> dict[str, list[Report]]:
-        """Batches that have ended since the last call, by query."""
+    def follow(self, now_s: float, there: Collection[str] = ()) -> dict[str, list[Report]]:
+        """Batches that have ended since the last call, by query; `there` are the executors that live."""
         self._look_for_queries()
-        news = {each: watched.follow(now_s) for each, watched in self._watched.items()}
+        self._lost_s, self._there = (now_s if self._there - {*there} else self._lost_s), {*there}
+        news = {each: watched.follow(now_s, self._lost_s) for each, watched in self._watched.items()}
         if wrong := next((watched.wrong for watched in self._watched.values() if watched.wrong), ""):
             raise PlantError(wrong)
         return news

@@ -11,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.errors import PlantError
 from penstock.live.arrivals import LagSource, Places, find_lag, tells_lag
+from penstock.live.folder_lag import FolderOfFiles
 from penstock.live.progress import Offsets, Report, SourceReport, has_read, offsets
 from penstock.live.query_plan import logged_offsets, planned_sources
 from penstock.live.queue import QueryQueue
@@ -65,9 +66,9 @@ class Watched:
         known = [str(each) for each in planned if tells_lag(each)]
         return known, [str(each) for each in planned if not tells_lag(each)] or ([] if planned else [self.name])
 
-    def follow(self, now_s: float) -> list[Report]:
-        """Take in what is new, and return it."""
-        reports = self._news()
+    def follow(self, now_s: float, lost_s: float = 0.0) -> list[Report]:
+        """Take in what is new, and return it; `lost_s` is when an executor was last seen to have gone."""
+        reports = [self._once(report) if report.begun_s <= lost_s else report for report in self._news()]
         for report in reports:
             for number, source in enumerate(report.sources):
                 if (lag := self._lag(number, source)) is not None:
@@ -77,6 +78,14 @@ class Watched:
         else:
             self.queue.advance(now_s, reports, self._behind, self._is_busy())
         return reports
+
+    def _once(self, report: Report) -> Report:
+        """Of files, rows of a stage that ran again count once; offsets count no row twice."""
+        sources = []
+        for number, source in enumerate(report.sources):
+            lag = self._lag(number, source)
+            sources.append(replace(source, rows=lag.rows(source)) if isinstance(lag, FolderOfFiles) else source)
+        return replace(report, sources=tuple(sources), rows=sum(source.rows for source in sources) or report.rows)
 
     def look_for(self, active: Collection[StreamingQuery], others: Collection[str]) -> None:
         """A query that was started again is the same to us, also under a new id; `others` are watched already."""
