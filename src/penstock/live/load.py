@@ -12,8 +12,9 @@ from penstock.live.queue import QueryQueue
 LONGEST_S = 30.0
 # A line through two batches may be wrong: it asks for no more than so many times the workers at once.
 LOAD_MOST = 4.0
-# Slots that rest more than this are not overloaded, whatever a line through few batches says.
-BUSY = 0.8
+# While batches take less than this part of what they may, workers are not overloaded, whatever a line says that was
+# drawn through the first, cold ones. Longer ones grow with the load.
+SHORT = 0.25
 
 
 def batch_length_s(job: Job) -> float:
@@ -49,10 +50,10 @@ def _needed(line: CapacityModel, rate: float, workers: int, batch_s: float) -> f
     return workers * rate / could if could > 0 else None
 
 
-def rested(load: float, slots: float) -> float:
-    """A computed load, beside the time that slots had a task.
+def bounded(load: float, slots: float, part: float) -> float:
+    """A computed load, beside the time that slots had a task and the part that the last batch took of what it may.
 
-    >>> rested(1.3, slots=0.95), rested(1.3, slots=0.5), rested(0.1, slots=0.5)
+    >>> bounded(1.3, slots=0.5, part=0.6), bounded(1.3, slots=0.5, part=0.1), bounded(0.1, slots=0.5, part=0.1)
     (1.3, 0.5, 0.1)
     """
-    return load if slots > BUSY else min(load, slots)
+    return load if part > SHORT else min(load, slots)

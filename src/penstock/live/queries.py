@@ -16,7 +16,7 @@ from penstock.core.responses import Responses
 from penstock.live.arrivals import Places
 from penstock.live.executors import Executor
 from penstock.live.learned import Learned
-from penstock.live.load import batch_length_s, batch_load, rested
+from penstock.live.load import batch_length_s, batch_load, bounded
 from penstock.live.progress import Report
 from penstock.live.query_plan import last_batch
 from penstock.live.queue import QueryQueue
@@ -147,7 +147,9 @@ class Queries:
         pairs = [(each.queue, self._lines[name]) for name, each in self._watched.items() if not each.has_ended]
         if not self._job.trigger_s:
             computed = batch_load(pairs, workers, self._job)
-            return slots if computed is None else rested(computed, slots)
+            lasts = [queue.last.execution_s for queue, _ in pairs if queue.last]
+            part = max(lasts, default=0.0) / batch_length_s(self._job)
+            return slots if computed is None else bounded(computed, slots, part)
         took_s = max((queue.last.execution_s for queue, _ in pairs if queue.last and not queue.knows_lag), default=0.0)
         return max(slots, 1.0) if took_s > self._job.trigger_s else slots
 
