@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import random
 import signal
@@ -92,7 +93,10 @@ class World:
         except PenstockError:
             return 0, 0.0, 0.0
         actions = sum(step.target.workers != step.seen.target.workers for step in steps)
-        return (actions, steps[-1].seen.backlog, steps[-1].seen.processed) if steps else (0, 0.0, 0.0)
+        last = steps[-1].seen if steps else None
+        if last is None:
+            return 0, 0.0, 0.0
+        return actions, math.inf if last.backlog is None else last.backlog, last.processed
 
 
 def chaos(seconds: float, seed: int = 0) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
+import socket
+import sys
 import threading
 import time
 from collections import Counter
@@ -21,10 +24,19 @@ class Feeder:
         self._rate = rate
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
+        self._log: list[tuple[float, int]] = []
         self.fed = 0
+        self.begun_s = 0.0
+        """Unix time."""
 
     def start(self) -> None:
+        self.begun_s = time.time()
         self._thread.start()
+
+    def fed_at(self, time_s: float) -> int:
+        """How much had been fed at a Unix time."""
+        place = bisect.bisect_right(self._log, (time_s, sys.maxsize))
+        return self._log[place - 1][1] if place else 0
 
     def stop(self) -> None:
         """Ends when all that was fed has arrived."""
@@ -50,6 +62,7 @@ class Feeder:
                 owed -= rows
                 self.put(rows)
                 self.fed += rows
+                self._log.append((time.time(), self.fed))
         self.finish()
 
 
@@ -86,6 +99,34 @@ class KafkaFeeder(Feeder):
     def _delivered(error: object, _: object) -> None:
         if error is not None:
             raise RuntimeError(f"a message was not delivered: {error}")
+
+
+class SocketFeeder(Feeder):
+    """Lines to whoever connects, as `nc -lk` sends them; Spark connects once to look, and once to read."""
+
+    def __init__(self, rate: Rate, lines: Sequence[str]) -> None:
+        super().__init__(rate)
+        self._lines = lines
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._server.getsockname()[1])
+        self._peer: socket.socket | None = None
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                self._peer, _ = self._server.accept()
+            except OSError:
+                return
+
+    def put(self, rows: int) -> None:
+        picked = (self._lines[number % len(self._lines)] for number in range(self.fed, self.fed + rows))
+        if self._peer is None:
+            raise RuntimeError("nobody listens to the socket")
+        self._peer.sendall(("\n".join(picked) + "\n").encode())
+
+    def close(self) -> None:
+        self._server.close()
 
 
 class FileFeeder(Feeder):

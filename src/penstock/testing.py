@@ -88,10 +88,11 @@ def check_plant(plant: Plant, ticks: Iterable[object]) -> None:
 
 def _check_observation(seen: Observation, last: Observation | None) -> None:
     assert seen.span_s > 0, "an interval has a length"
-    lost = seen.arrived - seen.processed - seen.backlog
+    assert (seen.backlog is None) == (seen.latency_s is None), "where the backlog is unknown, so is the latency"
+    lost = 0.0 if seen.backlog is None else seen.arrived - seen.processed - seen.backlog
     assert abs(lost) <= _ROUNDING * max(1.0, seen.arrived), f"nothing is lost: {lost} events are"
     for name in ("arrived", "processed", "backlog", "input_rate", "latency_s", "capacity"):
-        value = getattr(seen, name)
+        value = getattr(seen, name) or 0.0  # None is unknown
         assert math.isfinite(value), f"{name} is {value}"
         assert value >= 0, f"{name} is {value}: it must not be negative"
     if last is not None:

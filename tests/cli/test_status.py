@@ -173,3 +173,26 @@ def read_until(terminal: int, shown: str, wanted: str) -> str:
         if select.select([terminal], [], [], 0.2)[0]:
             shown += os.read(terminal, 65536).decode("utf-8", errors="replace")
     return shown
+
+
+def test_what_nobody_knows_is_called_unknown_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "blind.jsonl"
+    with JournalWriter.at(path, MADE.header()) as writer:
+        for number, step in enumerate(MADE.steps()):
+            is_blind = number >= 200
+            writer.write(replace(step, seen=replace(step.seen, backlog=None, latency_s=None)) if is_blind else step)
+    assert main(["status", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.split()[:2] == ["Backlog", "unknown"] for line in lines)
+    assert any("latency ≤ 120 s: unknown" in line for line in lines)
+    assert any("unknown 33.3 %" in line for line in lines)
+    assert main(["status", str(path), "--output", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["now"]["backlog"], found["now"]["latency_s"], found["missed"]) == (None, None, None)
+    assert found["score"]["unknown_share"] == pytest.approx(1 / 3)
+    assert main(["explain", str(path), "--step", "201"]) == 0
+    said = capsys.readouterr().out
+    assert "backlog unknown" in said
+    assert "latency ≤ 120 s: unknown" in said
+    assert main(["explain", str(path)]) == 0
+    assert "unknown 33.3 % of the time" in capsys.readouterr().out

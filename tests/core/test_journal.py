@@ -119,3 +119,27 @@ def test_a_file_that_is_no_journal_is_refused_in_one_line(tmp_path: Path, conten
 def test_a_journal_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no such journal"):
         Journal.open(tmp_path / "none.jsonl")
+
+
+def test_what_nobody_knew_is_read_as_unknown_and_a_line_without_it_is_damaged(tmp_path: Path) -> None:
+    known = steps_of(scenario(4))
+    blind = [replace(step, seen=replace(step.seen, backlog=None, latency_s=None)) for step in known]
+    path = write(tmp_path / "run.jsonl", [known[0], blind[1], blind[2], known[3]])
+    read = list(Journal.open(path))
+    assert [step.seen.backlog is None for step in read] == [False, True, True, False]
+    assert read[3].seen.latency_s == known[3].seen.latency_s
+    lines = path.read_text().splitlines()
+    first = {key: value for key, value in json.loads(lines[1]).items() if key != "backlog"}
+    path.write_text("\n".join([lines[0], json.dumps(first)]) + "\n")
+    journal = Journal.open(path)
+    assert (list(journal), journal.damaged) == ([], 1)
+
+
+def test_a_batch_of_an_earlier_version_has_no_number(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.jsonl", steps_of(scenario(3, batch=BatchSpec(10.0)))[:1])
+    header, line = path.read_text().splitlines()
+    fields = json.loads(line)
+    path.write_text("\n".join([header, json.dumps(fields | {"batch": fields["batch"][:5]})]) + "\n")
+    (step,) = Journal.open(path)
+    assert step.seen.batch is not None
+    assert step.seen.batch.number is None

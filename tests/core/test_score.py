@@ -130,3 +130,30 @@ def test_coarser_billing_never_costs_less(counts: list[int]) -> None:
     steps = run(counts)
     results: list[Score] = [score(steps, BOUND, Price(1.0, unit)) for unit in ("second", "minute", "hour")]
     assert results[0].cost <= results[1].cost + 1e-9 <= results[2].cost + 2e-9
+
+
+def blind(steps: list[Step], *numbers: int) -> list[Step]:
+    """The same run with some intervals of which nobody knows what waited."""
+    unknown = {number: replace(steps[number].seen, backlog=None, latency_s=None) for number in numbers}
+    return [replace(step, seen=unknown.get(number, step.seen)) for number, step in enumerate(steps)]
+
+
+def test_time_of_which_nobody_knows_is_neither_kept_nor_missed() -> None:
+    steps = run([1] * 7, latencies=[10, 200, 300, 10, 10, 10])
+    result = score(blind(steps, 2, 3, 4), BOUND, Price())
+    # One of six intervals is known to be missed, two to be kept.
+    assert (result.violation_share, result.unknown_share, result.violations) == (1 / 6, 3 / 6, 1)
+    assert result.late_events == 100  # of the interval that is known
+
+
+def test_without_one_known_interval_there_is_no_latency() -> None:
+    result = score(blind(run([1] * 4), 0, 1, 2), BOUND, Price())
+    assert (result.unknown_share, result.violation_share, result.backlog) == (1.0, 0.0, None)
+    assert (result.latency_mean_s, result.latency_p50_s, result.latency_p99_s) == (None, None, None)
+
+
+def test_a_rate_is_judged_though_nobody_tells_what_waits() -> None:
+    seen = run([1] * 2)[0].seen
+    within, above = replace(seen, input_rate=9.0, backlog=None), replace(seen, input_rate=11.0, backlog=None)
+    # A batch that ends brings in what came in many intervals: 5,000 events within one say nothing.
+    assert (Objective().missed(within, 5000.0), Objective().missed(above, 0.0)) == (False, True)

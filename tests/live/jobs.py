@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
+from penstock.live.arrivals import Places
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.holding import hold
 from penstock.live.kafka import KafkaSource
+from penstock.live.query_plan import trigger_s
+from penstock.live.queue import QueryQueue
+from penstock.live.watched import Watched
 from penstock.pipeline.session import session
 
 
@@ -50,6 +58,78 @@ def read(settings: Mapping[str, str], source: KafkaSource, checkpoint: str) -> N
         say(rows=list(row or ()))
 
 
+def look(settings: Mapping[str, str], source: KafkaSource, folder: str) -> None:
+    """Watch a query that reads a topic twice, of which nobody told us anything, while its second batch is held up."""
+    held, began = Path(folder) / "held", Path(folder) / "began"
+    with session("local[2]", settings=settings) as spark:
+        write_rows(spark, source, 1000)
+        stream = spark.readStream.format("kafka").options(**source.reader_options()).load().select("value")
+        writer = stream.union(stream).writeStream.foreachBatch(holding(held, began))
+        query = writer.option("checkpointLocation", f"{folder}/checkpoint").start()
+        queue = QueryQueue(time.time(), 60.0, 1.0)
+        seen = Watched(spark, query, queue, Places())
+        wait_until(lambda: bool(seen.follow(time.time())))
+        base = queue.processed  # 1,000, or 0 where an idle trigger has followed that batch already
+        say(told=seen.told_by, trigger=trigger_s(query))
+        held.touch()
+        write_rows(spark, source, 500)
+        wait_until(began.exists)
+        write_rows(spark, source, 3000)
+        seen.follow(time.time())
+        say(waiting=queue.backlog, came=queue.arrived - base, rate=queue.input_rate, unknown=seen.unknown_backlog)
+        held.unlink()
+        wait_until(lambda: bool(seen.follow(time.time())) and queue.processed - base >= 3500)
+        reported = sum(each["numInputRows"] for each in query.recentProgress)
+        # A controller that begins again knows by the checkpoint what it has not seen.
+        again = Watched(spark, query, QueryQueue(time.time(), 60.0, 1.0), Places())
+        again.go_on(0)
+        again.follow(time.time())
+        say(answered=queue.processed - base, unseen=again.queue.processed, waiting=queue.backlog, reported=reported)
+        query.stop()
+
+
+def holding(held: Path, began: Path) -> Callable[[Any, int], None]:
+    """A sink that waits while a file is there."""
+
+    def put(_: Any, number: int) -> None:
+        if number:
+            began.touch()
+        while held.exists():
+            time.sleep(0.05)
+
+    return put
+
+
+def write_rows(spark: SparkSession, source: KafkaSource, rows: int) -> None:
+    numbers = spark.range(rows).selectExpr("CAST(id AS STRING) AS value")
+    numbers.write.format("kafka").options(**source.writer_options()).save()
+
+
+def wait_until(ready: Callable[[], bool], patience_s: float = 90.0) -> None:
+    deadline = time.monotonic() + patience_s
+    while not ready():
+        if time.monotonic() > deadline:
+            raise TimeoutError("it did not happen")
+        time.sleep(0.1)
+
+
+def plans(folder: str) -> None:
+    """What the plans of queries tell that never ran a batch."""
+    with session("local[1]") as spark, socket.create_server(("127.0.0.1", 0)) as server:
+        where = {"host": "127.0.0.1", "port": str(server.getsockname()[1])}
+        kinds = {
+            "files": spark.readStream.format("text").load(folder),
+            "rate": spark.readStream.format("rate").option("rowsPerSecond", 5).load(),
+            "ramp": spark.readStream.format("rate").option("rampUpTime", "1h").load(),
+            "socket": spark.readStream.format("socket").options(**where).load(),
+        }
+        for name, stream in kinds.items():
+            query = stream.writeStream.format("noop").trigger(processingTime="7 seconds").start()
+            seen = Watched(spark, query, QueryQueue(time.time(), 60.0, 1.0), Places())
+            say(name=name, told=seen.told_by, trigger=trigger_s(query))
+            query.stop()
+
+
 def keep(what: str) -> None:
     """Hold something until the end comes from outside."""
     if what == "cluster":
@@ -63,11 +143,11 @@ def keep(what: str) -> None:
 
 
 def main(name: str, words: list[Any]) -> None:
-    if name in ("write", "read"):
+    if name in ("write", "read", "look"):
         settings, source, last = words
-        {"write": write, "read": read}[name](settings, KafkaSource(**source), last)  # type: ignore[operator]
+        {"write": write, "read": read, "look": look}[name](settings, KafkaSource(**source), last)  # type: ignore[operator]
     else:
-        {"count": count, "burn": burn, "keep": keep}[name](*words)  # type: ignore[operator]
+        {"count": count, "burn": burn, "keep": keep, "plans": plans}[name](*words)  # type: ignore[operator]
 
 
 if __name__ == "__main__":

@@ -17,10 +17,16 @@ PATIENCE_S = 600.0  # a busy machine is no failure
 
 def run_job(name: str, *words: Any) -> dict[str, Any]:
     """Run a job to its end; returns what it said."""
+    said = run_lines(name, *words)
+    return said[0] if said else {}
+
+
+def run_lines(name: str, *words: Any) -> list[dict[str, Any]]:
+    """The same for a job that says several things."""
     command = [sys.executable, "-m", "tests.live.jobs", name, json.dumps(words)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr[-2000:]
-    return dict(json.loads(done.stdout)) if done.stdout else {}
+    return [dict(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.live.arrivals import FolderOfFiles, Told
+from penstock.live.folder_lag import FolderOfFiles
 from penstock.live.progress import SourceReport
 
 
@@ -69,5 +69,40 @@ def test_after_a_restart_all_that_was_read_before_is_known_from_the_compacted_lo
     assert told.after(ended(10, 50.0)) == 50
 
 
-def test_without_anyone_to_ask_the_report_itself_tells() -> None:
-    assert Told().after(SourceReport("KafkaV2[Subscribe[a]]", 10.0, 30.0, 45.0)) == 15
+def test_what_waits_in_a_folder_of_which_no_batch_has_ended_is_unknown(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    told = FolderOfFiles(folder, tmp_path / "log")
+    assert told.after(ended(0, 0.0)) == 0  # nothing is there
+    (folder / "a.txt").write_text("x")
+    assert told.after(ended(0, 0.0)) is None  # nobody knows how many rows
+
+
+def test_partitions_and_patterns_are_read_as_spark_reads_them(tmp_path: Path) -> None:
+    folder, log = tmp_path / "in", tmp_path / "log"
+    for day in ("day=1", "day=2", "other"):
+        (folder / day).mkdir(parents=True)
+        (folder / day / "a.txt").write_text("x" * 100)
+        (folder / day / "a.tmp").write_text("x" * 100)
+    log.mkdir()
+    first = {"path": f"file://{folder}/day%3D1/a.txt", "timestamp": 1, "batchId": 0}
+    (log / "0").write_text("v1\n" + json.dumps(first))
+    told = FolderOfFiles(folder, log, {"pathglobfilter": "*.txt"})
+    told.note(ended(0, 50.0))
+    assert told.after(ended(0, 50.0)) == 50  # day=2; `other` is no partition, and .tmp is not asked for
+    deep = FolderOfFiles(folder, log, {"pathglobfilter": "*.txt", "recursivefilelookup": "true"})
+    deep.note(ended(0, 50.0))
+    assert deep.after(ended(0, 50.0)) == 100
+
+
+def test_rows_of_files_that_were_read_twice_by_a_stage_that_ran_again_count_once(tmp_path: Path) -> None:
+    folder, log = tmp_path / "in", tmp_path / "log"
+    folder.mkdir()
+    told = FolderOfFiles(folder, log)
+    for batch in range(4):
+        (folder / f"{batch}.txt").write_text("x" * 1000)
+        logged(log, str(batch), {f"{batch}.txt": batch})
+        if batch < 3:
+            told.note(ended(batch, 100.0))
+    assert told.rows(ended(3, 163.0)) == 100  # 63 of them once more
+    assert told.rows(ended(3, 104.0)) == 104  # lines differ

@@ -61,7 +61,8 @@ def test_every_ten_minutes_a_summary_says_what_went_on(heard: pytest.LogCaptureF
 
 
 def test_a_backlog_that_nobody_knows_is_said_to_be_unknown(heard: pytest.LogCaptureFixture) -> None:
-    ControlLog().note(step(1, 2, 3), knows_lag=False)
+    made = step(1, 2, 3)
+    ControlLog().note(replace(made, seen=replace(made.seen, backlog=None, latency_s=None)))
     assert "rate=120/s backlog=unknown latency=unknown" in heard.messages[0]
 
 

@@ -41,13 +41,16 @@ class Recorded:
         self.lost = int(self.looks > 5)
         if self.looks in self.broken_at:
             raise PlantError("Spark does not answer")
-        return self._steps[self.looks % len(self._steps)].seen
+        return replace(self._steps[self.looks % len(self._steps)].seen, backlog=None, latency_s=None)
 
     def apply(self, target: Allocation) -> None:
         """Nothing changes."""
 
     def tend(self) -> None:
         """Nobody is to go."""
+
+    def take_notes(self) -> list[str]:
+        return ["query counts has ended"] if self.looks == 7 else []
 
 
 def run(plant: Recorded, recorder: object = None, least: int = 20) -> tuple[list[Step], Metrics]:
@@ -76,6 +79,7 @@ def test_what_a_plant_cannot_see_and_what_it_lost_is_in_the_journal_once() -> No
     reasons = [step.decision.reason for step in seen]
     assert sum("RateStream does not tell what waits in it" in reason for reason in reasons) == 1
     assert sum("1 executors were lost" in reason for reason in reasons) == 1
+    assert sum("query counts has ended" in reason for reason in reasons) == 1
     assert "penstock_lag_records" not in metrics.text()
 
 

@@ -15,7 +15,7 @@ from penstock.core.errors import BadInput, WorldFailed
 from penstock.live.holding import marked
 from penstock.live.jars import jar_folder, kafka_jars
 from penstock.live.kafka import Broker, KafkaSource
-from tests.live.processes import left_in, run_job, started
+from tests.live.processes import left_in, run_job, run_lines, started
 
 pytestmark = pytest.mark.spark
 
@@ -51,6 +51,29 @@ def test_a_restart_of_the_broker_loses_nothing(broker: Broker, settings: dict[st
     assert source.partitions() == 3
     seen = run_job("read", settings, as_words(source), str(tmp_path / "checkpoint"))
     assert seen == {"rows": [10_000, 10_000, 9_999 * 10_000 // 2]}
+
+
+def test_lag_is_seen_without_being_told_while_a_batch_is_held_up(
+    broker: Broker, settings: dict[str, str], tmp_path: Path
+) -> None:
+    broker.create_topic("seen", partitions=3)
+    source = broker.source("seen", {"startingOffsets": "earliest"})
+    begun, held, ended = run_lines("look", settings, as_words(source), str(tmp_path))
+    assert begun["told"] == [[f"topic seen at {broker.address}"], []]
+    assert begun["trigger"] is None  # Spark's default: one batch after the other
+    assert (held["waiting"], held["came"], held["unknown"]) == (3500, 3500, [])
+    assert held["rate"] > 0
+    assert (ended["answered"], ended["waiting"], ended["unseen"]) == (3500, 0, 3500)
+    assert ended["reported"] == 0  # by Spark's own count, as the sink does not ask for the rows
+
+
+def test_the_plan_tells_of_other_sources_what_waits_or_that_nobody_knows(tmp_path: Path) -> None:
+    said = {each["name"]: each for each in run_lines("plans", str(tmp_path))}
+    assert {each["trigger"] for each in said.values()} == {7.0}
+    assert said["files"]["told"] == [[f"files in {tmp_path}"], []]
+    assert said["rate"]["told"] == [["rate"], []]
+    assert said["ramp"]["told"] == [[], ["rate"]]
+    assert said["socket"]["told"][0][0].startswith("socket 127.0.0.1:")
 
 
 def test_a_topic_that_does_not_exist_is_one_line(broker: Broker) -> None:

@@ -67,7 +67,8 @@ def test_a_lag_that_nobody_knows_is_not_shown_as_0() -> None:
     metrics = Metrics("job")
     metrics.note(steps(workers=2)[0])
     assert "penstock_lag_records" in metrics.text()
-    metrics.knows_lag = False
+    blind = steps(workers=2)[1]
+    metrics.note(replace(blind, seen=replace(blind.seen, backlog=None, latency_s=None)))
     assert "penstock_lag" not in metrics.text()
 
 

@@ -53,3 +53,34 @@ def test_a_report_with_missing_fields_is_one_line(missing: str) -> None:
     broken = {key: value for key, value in KAFKA.items() if key != missing}
     with pytest.raises(PlantError, match=rf"^a progress report of query counts cannot be read: KeyError '{missing}'$"):
         Report.of(broken)
+
+
+def kafka(begin: object, end: object, rows: int) -> Report:
+    source = KAFKA["sources"][0] | {"startOffset": begin, "endOffset": end, "latestOffset": end, "numInputRows": rows}
+    return Report.of(KAFKA | {"sources": [source], "numInputRows": rows})
+
+
+def test_rows_are_counted_by_offsets_and_not_twice_where_a_stage_ran_again() -> None:
+    # 12,061 rows were read by tasks that ran twice: an executor was lost with what they had written.
+    again = kafka('{"clicks": {"0": 100, "1": 50}}', '{"clicks": {"0": 10100, "1": 2111}}', rows=24_122)
+    assert again.rows == again.sources[0].rows == 10_000 + 2061
+    # The first batch of a checkpoint has no begin: the report tells, up to the end.
+    assert kafka("null", '{"clicks": {"0": 500}}', rows=300).rows == 300
+    assert kafka(None, {"clicks": {"0": 500}}, rows=1000).rows == 500
+    # A partition that is new to the query is read from its beginning.
+    assert kafka('{"clicks": {"0": 100}}', '{"clicks": {"0": 110, "1": 7}}', rows=17).rows == 17
+
+
+def test_a_socket_counts_rows_and_the_source_rate_seconds() -> None:
+    socket: dict[str, Any] = {
+        "description": "TextSocketV2[host: localhost, port: 9999]",
+        "startOffset": -1,
+        "endOffset": 41,
+    }
+    rate: dict[str, Any] = {"description": "RateStreamV2[rowsPerSecond=10, rampUpTimeSeconds=0, numPartitions=default"}
+    told = [socket | {"numInputRows": 84}, rate | {"startOffset": 3, "endOffset": 7, "numInputRows": 80}]
+    report = Report.of(KAFKA | {"sources": told, "numInputRows": 164})
+    assert [source.rows for source in report.sources] == [42, 40]
+    assert [source.end for source in report.sources] == [42, 70]
+    ramp = {"description": "RateStreamV2[rowsPerSecond=10, rampUpTimeSeconds=5, numPartitions=default"}
+    assert Report.of(KAFKA | {"sources": [{**told[1], **ramp}]}).sources[0].end is None

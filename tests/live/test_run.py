@@ -127,17 +127,18 @@ import os, signal, sys, time
 import penstock
 from penstock.live.executors import executors
 from pyspark.sql import SparkSession
-master, folder, checkpoint, journal = sys.argv[1:]
+master, folder, checkpoint, journal, blind = sys.argv[1:]
 spark = (SparkSession.builder.master(master).config("spark.cores.max", "2").config("spark.executor.cores", "1")
          .config("spark.sql.shuffle.partitions", "4").config("spark.driver.host", "127.0.0.1").getOrCreate())
 rows = spark.readStream.format("text").load(folder)
 query = (rows.groupBy("value").count().writeStream.format("noop").outputMode("update").queryName("mine")
          .option("checkpointLocation", checkpoint).trigger(processingTime="2 seconds").start())
-other = (spark.readStream.format("rate").load().writeStream.format("noop").queryName("other")
+other = (spark.readStream.format("rate").option("rampUpTime", "1h").load().writeStream.format("noop").queryName("other")
          .option("checkpointLocation", checkpoint + "-other").trigger(processingTime="10 seconds").start())
 places = dict(policy="static:workers=1", tick="2s", journal=journal)
 assert penstock.attach(spark, query, limits=(1, 9), **places) is None       # above spark.cores.max
 assert penstock.attach(spark, query, limits=(1, 2), policy="nonsense") is None
+assert penstock.attach(spark, other, limits=(1, 2), policy=blind) is None   # it needs what nobody tells
 controller = penstock.attach(spark, query, other, limits=(1, 2), **places)
 assert controller.is_running
 assert penstock.attach(spark, query, limits=(1, 2), policy="static:workers=1") is None   # a job has one
@@ -165,14 +166,17 @@ print("the job ran on")
 def test_one_line_in_a_job_of_ones_own_scales_it_and_never_stops_it(incoming: Path, tmp_path: Path) -> None:
     script, journal = tmp_path / "job.py", tmp_path / "journal.jsonl"
     script.write_text(ATTACHING)
+    (tmp_path / "blind.py").write_text(POLICY.replace("class Later:", "class Blind:\n    needs_lag = True"))
     with Cluster.start(ClusterSpec(2, cores=0.5)) as cluster:
-        words = [sys.executable, script, cluster.url, incoming, tmp_path / "checkpoint", journal]
+        blind = f"{script.with_name('blind.py')}:Blind"
+        words = [sys.executable, script, cluster.url, incoming, tmp_path / "checkpoint", journal, blind]
         done = subprocess.run(
             [*map(str, words)], env=environment(tmp_path), capture_output=True, text=True, timeout=600
         )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "the job ran on" in done.stdout
-    for expected in ("spark.cores.max is 2", "unknown policy 'nonsense'", "has a controller already"):
+    blind_says = "blind.py:Blind needs the backlog. rate: nobody tells what waits there"
+    for expected in ("spark.cores.max is 2", "unknown policy 'nonsense'", "has a controller already", blind_says):
         assert expected in done.stderr
     # Nobody has set up logging in the job: it is heard all the same.
     assert "attached: 2 executors, 1 … 2, policy static:workers=1, objective latency<=120s" in done.stderr
@@ -184,6 +188,8 @@ def test_one_line_in_a_job_of_ones_own_scales_it_and_never_stops_it(incoming: Pa
     assert set(steps[-1].seen.operators) == {"mine", "other"}
     assert any("does not tell what waits in it" in step.decision.reason for step in steps)
     assert any("paused by a signal" in step.decision.reason for step in steps)
+    assert {(step.seen.backlog, step.seen.latency_s) for step in steps} == {(None, None)}
+    assert all(step.seen.operators["mine"].backlog is not None for step in steps)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ class Upward:
     memory_s = 0.0
 
     def decide(self, seen: Observation) -> Decision:
-        more = 1 if seen.backlog > 600 else 0
+        more = 1 if seen.backlog and seen.backlog > 600 else 0
         return Decision(seen.target.resized(len(seen.target.workers) + more), "more" if more else "enough")
 
 
@@ -202,3 +202,10 @@ def test_a_threshold_policy_does_not_climb_to_the_limit_before_a_slow_sink() -> 
 
 def test_it_remembers_all_waits_that_lead_to_the_longest() -> None:
     assert Ineffective(Upward(), 100.0).memory_s == 4800.0
+
+
+def test_a_scale_out_is_judged_without_the_backlog_where_nobody_knows_it() -> None:
+    before = Stretch(workers=2, arriving=100.0, processing=80.0, backlog=None, load=1.0)
+    assert not helped(before, Stretch(3, 100.0, 80.0, None, 0.7))  # no more is done, and it does not keep up
+    assert helped(before, Stretch(3, 100.0, 95.0, None, 0.9))
+    assert helped(before, Stretch(3, 80.0, 80.0, None, 0.7))  # it keeps up, and workers bear less

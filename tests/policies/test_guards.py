@@ -10,9 +10,9 @@ import pytest
 
 from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import BadInput
-from penstock.core.loop import Decision, control
+from penstock.core.loop import Decision, control, needs_lag
 from penstock.core.objective import Objective
-from penstock.core.observation import Observation
+from penstock.core.observation import Batch, Observation
 from penstock.policies.guards import OPTIONS, Guards, safe, safety
 from penstock.policies.naming import Named
 from penstock.policies.safety import Paused
@@ -210,3 +210,22 @@ def test_a_restart_that_replays_the_tail_goes_on_as_if_nothing_had_happened(name
             pass
         ours = [len(fresh.decide(step.seen).target.workers) for step in steps[cut:]]
         assert ours == [len(step.decision.target.workers) for step in steps[cut:]], f"cut at {cut}"
+
+
+def test_where_lateness_is_unknown_batches_that_overrun_their_trigger_keep_workers() -> None:
+    policy, target = Guards(late_s=600.0).around(Wishes([1] * 4), JOB), Allocation.of(3)
+    counts = []
+    for minute, took_s in enumerate((12.0, 9.0, 12.0, 0.0), 1):
+        batch = Batch(100.0, 10.0, took_s, 1.0, 0.0) if took_s else None
+        seen = Observation(60.0 * minute, 60.0, 0, 0, 0, 0, 0, None, None, 0, target, target, batch=batch)
+        decision = policy.decide(seen)
+        counts.append((len(decision.target.workers), "overrun" in decision.reason))
+    assert counts == [(3, True), (1, False), (3, True), (1, False)]
+
+
+def test_a_policy_that_needs_the_backlog_is_known_through_its_guards() -> None:
+    class Blind(Wishes):
+        needs_lag = True
+
+    assert needs_lag(Named.parse("threshold").build_safe(JOB)) is False
+    assert needs_lag(safe(Blind([1]), JOB)) is True

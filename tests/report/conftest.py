@@ -85,7 +85,7 @@ class Made:
             yield Step(seen, decision, target)
 
     def _decision(self, seen: Observation, step: int) -> Decision:
-        wanted = math.ceil(self.margin * seen.input_rate / EACH + 0.2 * seen.backlog / EACH / self.span_s)
+        wanted = math.ceil(self.margin * seen.input_rate / EACH + 0.2 * (seen.backlog or 0.0) / EACH / self.span_s)
         if self.flap_every and step % self.flap_every == 0:
             wanted += 3
         current = len(seen.target.workers)

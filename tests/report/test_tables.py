@@ -14,7 +14,9 @@ import pytest
 from rich.console import Console
 
 from penstock.report.comparison import Comparison, Run
+from penstock.report.markup import table
 from penstock.report.tables import as_csv, as_json, as_table
+from penstock.report.verdict import headline
 
 Made = Callable[..., Any]
 KEYS = {
@@ -94,3 +96,19 @@ def test_a_narrow_terminal_loses_columns_and_never_a_digit(runs: tuple[Run, ...]
 def test_a_policy_named_like_markup_is_shown_as_it_is_named(runs: tuple[Run, ...]) -> None:
     odd = replace(runs[0], header=replace(runs[0].header, policy="[red]x[/red]"))
     assert "[red]x[/red]" in printed(Comparison("nasa", "rate", (odd,)))
+
+
+def test_time_of_which_nobody_knows_is_said_and_no_praise(runs: tuple[Run, ...]) -> None:
+    one, other = runs
+    blind = replace(
+        one, score=replace(one.score, violation_share=0.0, unknown_share=0.4, latency_p95_s=None, cost=0.01)
+    )
+    comparison = Comparison("nasa", "latency<=120s", (blind, other))
+    assert f"nobody knew whether the objective held: {blind.name} 40 %" in printed(comparison)
+    assert json.loads(as_json(comparison))["policies"][0]["latency_p95_s"] is None
+    page = table(comparison)
+    assert "Unknown" in page
+    assert "Unknown" not in table(Comparison("nasa", "latency<=120s", runs))
+    assert f"<b>{blind.name}</b>" not in headline(comparison)
+    alone = headline(Comparison("nasa", "latency<=120s", (replace(blind, score=replace(blind.score, violations=0)),)))
+    assert "was not seen to be missed. Unknown 40 % of the time." in alone

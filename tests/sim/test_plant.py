@@ -196,6 +196,7 @@ class TestMicroBatches:
         assert seen[-1].batch is not None
         assert seen[-1].batch.rows > 200
         # In batches that long the fixed part matters less: 9.5/s can be sustained at 40 s a batch.
+        assert seen[-1].latency_s is not None
         assert seen[-1].latency_s < 200
 
     def test_a_batch_is_no_larger_than_its_limit(self) -> None:
@@ -247,6 +248,7 @@ def test_nothing_is_lost(
     answered = 0.0
     for one in seen:
         answered += one.paths["job"].count
+        assert one.backlog is not None
         assert one.arrived == pytest.approx(one.processed + one.backlog)
         assert answered == pytest.approx(one.processed, abs=1e-6)
         assert one.processed <= one.arrived

@@ -14,7 +14,7 @@ from penstock.cli.numbers import count
 from penstock.core.journal import Journal
 from penstock.core.text import one_line
 from penstock.report import show
-from penstock.report.explain import NAMES, SEEN, Digest, Why, change, digest, digest_record, why, why_record
+from penstock.report.explain import NAMES, Digest, Why, change, digest, digest_record, shown, why, why_record
 
 ABOUT = """\
 Reads a journal, simulated or live, and says what was seen, decided and why.
@@ -74,8 +74,10 @@ def _why_lines(found: Why) -> Iterator[str]:
     header, step = found.header, found.step
     moment = show.moment(step.seen.time_s, header.origin_s) + ("" if header.origin_s is None else " UTC")
     yield f"Step {found.number}, {moment}: {header.policy} on {header.job}"
-    yield _line("seen", ", ".join(f"{NAMES.get(name, name)} {SEEN[name](value)}" for name, value in found.seen.items()))
-    yield _line("objective", f"{show.objective(str(header.objective))}: {'missed' if found.missed else 'kept'}")
+    yield _line(
+        "seen", ", ".join(f"{NAMES.get(name, name)} {shown(name, value)}" for name, value in found.seen.items())
+    )
+    yield _line("objective", f"{show.objective(str(header.objective))}: {show.verdict(found.missed)}")
     yield _line("wanted", f"{show.several(len(step.decision.target.workers), 'worker')}: {step.decision.reason}")
     yield _line("limits", _limits(found))
     yield _line("applied", change(step.seen.target, step.target))
@@ -95,7 +97,7 @@ def _changes(found: Why) -> str:
     if found.before is None:
         return "nothing before the first step"
     changes = (
-        f"{NAMES.get(name, name)} {SEEN[name](was)} → {SEEN[name](now)}" for name, (was, now) in found.changed.items()
+        f"{NAMES.get(name, name)} {shown(name, was)} → {shown(name, now)}" for name, (was, now) in found.changed.items()
     )
     return ", ".join(changes) or "nothing since the step before"
 
@@ -107,7 +109,8 @@ def _digest_lines(found: Digest) -> Iterator[str]:
     yield _line("facts", _facts(found))
     yield _line("cost", f"{show.money(score.cost)}, {show.count(score.worker_hours)} worker hours")
     late, stretches = show.several(score.late_events, "late event"), show.several(score.violations, "stretch")
-    yield _line("missed", f"{show.share(score.violation_share)} of the time, {stretches}, {late}")
+    unknown = f", unknown {show.share(score.unknown_share)} of the time" if score.unknown_share else ""
+    yield _line("missed", f"{show.share(score.violation_share)} of the time, {stretches}, {late}{unknown}")
     moved = f"{show.several(score.workers_started, 'worker')} started, {show.count(score.workers_stopped)} stopped"
     yield _line("scaled", f"{show.several(score.scaling_actions, 'time')}, {moved}")
     latencies = (score.latency_p50_s, score.latency_p95_s, score.latency_p99_s)

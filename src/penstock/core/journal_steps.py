@@ -16,6 +16,7 @@ from penstock.core.responses import Responses
 
 # What is a plain number of an observation, in the order of a line.
 PLAIN = Observation.__slots__[: Observation.__slots__.index("running")]
+UNKNOWN = ("backlog", "latency_s")  # null in a line: nobody knows it
 # Where the first is not in a line, it is the second: most jobs put out one result an event.
 RESULTS = (("delivered", "processed"), ("deliverable", "arrived"))
 
@@ -130,7 +131,7 @@ def _plain(state: dict[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {name: state.get(name) for name in PLAIN}
     for results, events in RESULTS:
         plain[results] = plain[events] if plain[results] is None else plain[results]
-    if None in plain.values():
+    if any(value is None and not (name in UNKNOWN and name in state) for name, value in plain.items()):
         raise ValueError("a step lacks a number")
     return plain
 

@@ -40,6 +40,7 @@ class Policy(Protocol):
     needs: frozenset[Knob]
     memory_s: float
     """How much of the past a restarted controller must replay."""
+    # It may have `needs_lag = True`: then it is refused where nobody tells what waits.
 
     def decide(self, seen: Observation) -> Decision: ...
 
@@ -152,6 +153,12 @@ def check_knobs(plant: Plant, policy: Policy) -> None:
             policy = policy.inside
         what = " and ".join(sorted(knob.value for knob in lacking))
         raise BadInput(f"{type(policy).__name__} needs {what}, which this plant cannot change")
+
+
+def needs_lag(policy: object) -> bool:
+    """Can this policy, or the one within these guards, not do without the backlog?"""
+    inside = getattr(policy, "inside", None)
+    return bool(getattr(policy, "needs_lag", False)) or (inside is not None and needs_lag(inside))
 
 
 def _line(error: PlantError) -> str:

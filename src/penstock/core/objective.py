@@ -40,11 +40,13 @@ class Objective:
             raise BadInput(f"objective '{text}' is not one: write latency<=120s, or rate (arrivals <= capacity)")
         return cls(duration_s(bound, "the bound of the objective", least_s=1e-3))
 
-    def missed(self, seen: Observation, arrived: float) -> bool:
-        """Does the interval miss it? `arrived` is what came within the interval."""
+    def missed(self, seen: Observation, arrived: float) -> bool | None:
+        """Does the interval miss it? `arrived` is what came within the interval. None: that cannot be judged."""
         if self.latency_s is None:
-            return arrived > seen.capacity * seen.span_s * (1 + ROUNDING)
-        return seen.latency_s > self.latency_s * (1 + ROUNDING)
+            # Where nobody tells what waits, arrivals are known batch by batch: only their rate can be judged.
+            came = arrived if seen.backlog is not None else seen.input_rate * seen.span_s
+            return came > seen.capacity * seen.span_s * (1 + ROUNDING)
+        return None if seen.latency_s is None else seen.latency_s > self.latency_s * (1 + ROUNDING)
 
     def __str__(self) -> str:
         return "rate" if self.latency_s is None else f"latency<={self.latency_s:g}s"

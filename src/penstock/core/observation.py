@@ -14,7 +14,7 @@ class WorkerStats:
     """One running worker over the interval."""
 
     cpu: float = 0.0
-    """Busy part of its cores, 0…1."""
+    """Busy part of its cores, 0…1; above 1 where it is computed, and more comes than the workers could do."""
     memory_mb: float = 0.0
     network_mb_s: float = 0.0
     speed: float = 1.0
@@ -32,8 +32,8 @@ class OperatorStats:
     cores: float = 0.0
     memory_mb: float = 0.0
     network_mb_s: float = 0.0
-    backlog: float = 0.0
-    latency_s: float = 0.0
+    backlog: float | None = 0.0
+    latency_s: float | None = 0.0
     state_mb: float = 0.0
 
 
@@ -47,6 +47,13 @@ class Batch:
     fixed_s: float
     age_s: float
     """How long ago it ended."""
+    number: int | None = None
+    """As the engine counts them; None in journals of earlier versions."""
+
+    @property
+    def overran(self) -> bool:
+        """Did it take longer than its trigger? Then the next one began at once."""
+        return 0 < self.trigger_s < self.execution_s
 
 
 class WorkerTable(Mapping[str, WorkerStats]):
@@ -108,14 +115,15 @@ class Observation:
     """Events since the beginning, exact; with `processed`, what the score reads."""
     processed: float
     delivered: float
-    """Results put out since the beginning, and below, what would have been put out had nothing waited."""
+    """Results put out since the beginning."""
     deliverable: float
+    """Results that would have been put out had nothing waited."""
     input_rate: float
     """Arrivals per second, not what was processed."""
-    backlog: float
-    """Events waiting or in work."""
-    latency_s: float
-    """Age of the oldest event not yet served, plus its service."""
+    backlog: float | None
+    """Events waiting or in work; None where a source does not tell."""
+    latency_s: float | None
+    """Age of the oldest event not yet served, plus its service; None where the backlog is not known."""
     capacity: float
     """Events per second that what ran in the interval could do, as far as known."""
     running: Allocation

@@ -18,7 +18,7 @@ class Score:
 
     cost: float
     violation_share: float
-    """Of the time."""
+    """Of the time in which the objective was known to be missed."""
     violations: int
     """Stretches of time."""
     late_events: float
@@ -26,17 +26,20 @@ class Score:
     """Ticks whose applied target differs from the one before, whatever its size."""
     workers_started: int
     workers_stopped: int
-    latency_mean_s: float
-    latency_p50_s: float
-    latency_p95_s: float
-    latency_p99_s: float
+    latency_mean_s: float | None
+    """None, like the percentiles, where the age of events was never known."""
+    latency_p50_s: float | None
+    latency_p95_s: float | None
+    latency_p99_s: float | None
     load: float
     """What was processed, of what the running workers could have."""
     worker_hours: float
     arrived: float
     processed: float
-    backlog: float
+    backlog: float | None
     duration_s: float
+    unknown_share: float = 0.0
+    """Of the time in which nobody could tell whether the objective held."""
 
 
 def score(steps: Iterable[Step], objective: Objective, price: Price) -> Score:
@@ -57,7 +60,7 @@ class Scorer:
         self._bill = _Bill(price)
         self._target: Allocation | None = None
         self._last: Observation | None = None
-        self._missed_s = self._late = self._could = 0.0
+        self._missed_s = self._unknown_s = self._late = self._could = 0.0
         self._stretches = self._actions = self._started = self._stopped = 0
         self._missing = False
         self._count = self._sum_s = 0.0
@@ -82,17 +85,17 @@ class Scorer:
 
     def _judge(self, seen: Observation, arrived: float, processed: float) -> None:
         missed = self._objective.missed(seen, arrived)
-        if missed:
+        if missed is None:
+            self._unknown_s += seen.span_s
+        elif missed:
             self._missed_s += seen.span_s
             self._stretches += not self._missing
-        self._missing = missed
+        self._missing = bool(missed)
         bound_s = self._objective.latency_s
         if bound_s is None:
             self._late += max(0.0, arrived - seen.capacity * seen.span_s) if missed else 0.0
-        # Without response times all that was served is taken to be as late as the oldest event.
-        paths = seen.paths or {"": Responses.spread(seen.latency_s, seen.latency_s, processed)}
         late = 0.0
-        for path in paths.values():
+        for path in _responses(seen, processed):
             self._note(path)
             # An event may end on several paths; it is late if it is on one of them.
             if bound_s is not None and (missed or len(path.bins) > 1 or path.sum_s > bound_s * path.count):
@@ -122,6 +125,8 @@ class Scorer:
         last, span = self._last, self._clock_s or 1.0
         responses = Responses(self._count, self._sum_s, self._bins, self._unit_s)
         cost, paid_s = self._bill.total(self._clock_s)
+        # Events of which no age is known are no events without latency.
+        told = responses if self._count or not self._unknown_s else None
         return Score(
             cost=cost,
             violation_share=self._missed_s / span,
@@ -130,17 +135,25 @@ class Scorer:
             scaling_actions=self._actions,
             workers_started=self._started,
             workers_stopped=self._stopped,
-            latency_mean_s=responses.mean,
-            latency_p50_s=responses.percentile(0.50),
-            latency_p95_s=responses.percentile(0.95),
-            latency_p99_s=responses.percentile(0.99),
+            latency_mean_s=told.mean if told else None,
+            latency_p50_s=told.percentile(0.50) if told else None,
+            latency_p95_s=told.percentile(0.95) if told else None,
+            latency_p99_s=told.percentile(0.99) if told else None,
             load=(last.processed if last else 0.0) / (self._could or 1.0),
             worker_hours=paid_s / 3600.0,
             arrived=last.arrived if last else 0.0,
             processed=last.processed if last else 0.0,
             backlog=last.backlog if last else 0.0,
             duration_s=self._clock_s,
+            unknown_share=self._unknown_s / span,
         )
+
+
+def _responses(seen: Observation, processed: float) -> Iterable[Responses]:
+    """Without response times all that was served is taken to be as late as the oldest event, if its age is known."""
+    if seen.paths:
+        return seen.paths.values()
+    return () if seen.latency_s is None else (Responses.spread(seen.latency_s, seen.latency_s, processed),)
 
 
 class _Bill:

@@ -1,157 +1,139 @@
-"""How much of a source waits to be read: from Kafka's offsets or a folder of files; elsewhere nobody tells."""
+"""How much of a source waits to be read: asked of the broker, the folder or the source itself; else it is unknown."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.core.errors import PlantError
-from penstock.live.progress import SourceReport
+from penstock.live.folder_lag import FolderOfFiles, local_folder
+from penstock.live.progress import SourceReport, offsets
+from penstock.live.query_plan import PlannedSource, checkpoint, planned_sources, stream_of
 
-FORGETS = 0.9  # what a batch says of bytes a row counts less with each one after it
-_FOLDER = re.compile(r"FileStreamSource\[file:/*(/[^\]]*)\]")
-_TOPICS = re.compile(r"KafkaV2\[Subscribe\[([^\]]*)\]\]")
+# A broker that does not answer holds a tick for as long as its client waits: it is asked again after this.
+AGAIN_S = 30.0
+ANSWER_MS = 5000
 
 
-class Waiting(Protocol):
+class LagSource(Protocol):
     """Tells what waits in one source."""
 
     def note(self, ended: SourceReport) -> None:
         """A batch has ended."""
 
-    def after(self, last: SourceReport) -> float:
-        """Events that are there and that no batch has answered; `last` is the source at the end of the last one."""
-
-
-class Told:
-    """What the query's own report says: right when the batch began, and as old as that."""
-
-    def note(self, ended: SourceReport) -> None:
-        """A report is all there is."""
-
-    def after(self, last: SourceReport) -> float:
-        return max(0.0, (last.latest or 0.0) - (last.end or 0.0))
-
-
-class KafkaOffsets:
-    """The end of each partition, asked of the broker now: a batch that takes a minute reports once a minute."""
-
-    def __init__(self, spark: SparkSession, topics: str, options: Mapping[str, str]) -> None:
-        self._jvm = jvm = _jvm_of(spark)
-        self._topics = jvm.java.util.ArrayList()
-        for topic in topics.split(","):
-            self._topics.add(topic.strip())
-        properties = jvm.java.util.Properties()
-        for name, value in {"default.api.timeout.ms": "5000", "request.timeout.ms": "4000", **options}.items():
-            properties.setProperty(name, value)
-        self._client = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
-
-    def note(self, ended: SourceReport) -> None:
-        """Offsets tell all."""
-
-    def after(self, last: SourceReport) -> float:
-        try:
-            return max(0.0, self._ends() - (last.end or 0.0))
-        except Py4JError as error:
-            line = str(error).splitlines()[0][:200]
-            raise PlantError(f"the broker does not tell the offsets of {self._topics}: {line}") from None
-
-    def _ends(self) -> float:
-        kafka = self._jvm.org.apache.kafka
-        latest = kafka.clients.admin.OffsetSpec.latest()
-        wanted = self._jvm.java.util.HashMap()
-        for topic, about in self._client.describeTopics(self._topics).allTopicNames().get().items():
-            for number in range(about.partitions().size()):
-                wanted.put(kafka.common.TopicPartition(topic, number), latest)
-        return float(sum(end.offset() for end in self._client.listOffsets(wanted).all().get().values()))
-
-
-class FolderOfFiles:
-    """Files that no batch has answered, with as many rows for their bytes as those before had.
-
-    By files alone it would be wrong wherever their lengths change: when the rate fell to a twentieth, the waiting files
-    of a job without any backlog looked like 100 s of it. Spark logs a batch's files when it begins; a report's offset
-    is the number of its entry in that log.
-    """
-
-    def __init__(self, folder: Path, log: Path) -> None:
-        self._folder, self._log = folder, log
-        self._looked: set[str] = set()
-        self._files: dict[int, set[str]] = {}
-        self._answered: set[str] = set()
-        self._sizes: dict[str, int] = {}
-        self._counted = -1
-        self._rows = self._bytes = 0.0
-
-    def note(self, ended: SourceReport) -> None:
-        if ended.entry is None:
-            return
-        self._look()
-        first = self._counted + 1 if self._counted >= 0 else ended.entry
-        names = [name for entry in range(first, ended.entry + 1) for name in self._files.get(entry, ())]
-        read = sum(map(self._size, names))
-        if read:
-            self._rows, self._bytes = FORGETS * self._rows + ended.rows, FORGETS * self._bytes + read
-        for entry in [entry for entry in self._files if entry <= ended.entry]:
-            self._answered |= self._files.pop(entry)
-        self._counted = max(self._counted, ended.entry)
-
-    def after(self, last: SourceReport) -> float:  # noqa: ARG002
-        there = {entry.name for entry in os.scandir(self._folder) if entry.name[0] not in "._" and entry.is_file()}
-        self._answered &= there  # files may be archived once they were read
-        waiting = there - self._answered
-        self._sizes = {name: self._size(name) for name in waiting}
-        return sum(self._sizes.values()) * self._rows / self._bytes if self._bytes else 0.0
-
-    def _size(self, name: str) -> int:
-        """As it was when it was seen first; 0 for a file that went before."""
-        try:
-            return self._sizes.get(name) or (self._folder / name).stat().st_size
-        except OSError:
-            return 0
-
-    def _look(self) -> None:
-        """What is new in the log; every tenth entry repeats all that were before it."""
-        for path in self._log.glob("[0-9]*"):
-            if path.name in self._looked:
-                continue
-            self._looked.add(path.name)
-            for line in path.read_text(encoding="utf-8").splitlines():
-                entry = json.loads(line) if line.startswith("{") else None
-                if entry is not None and entry["batchId"] > self._counted:
-                    name = unquote(entry["path"].rpartition("/")[2])
-                    self._files.setdefault(entry["batchId"], set()).add(name)
-
-
-def _jvm_of(spark: SparkSession) -> Any:
-    return spark._jvm
+    def after(self, last: SourceReport) -> float | None:
+        """Events that are there and that no batch has answered, None if that is unknown; `last` is the source at the
+        end of the last batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a job's sources can be asked: options of Kafka's client, `{"bootstrap.servers": "host:9092"}`."""
+    """Where a job's sources can be asked, where that is not what its own plan says: options of Kafka's client."""
 
     kafka: Mapping[str, str] = field(default_factory=dict)
 
 
-def find_waiting(
+class KafkaOffsets:
+    """The end of each partition, asked of the broker now: a batch that takes a minute reports once a minute.
+
+    The client is the connector's own, in the job's JVM: it takes every option that the query was given.
+    """
+
+    def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
+        self._jvm: Any = spark._jvm
+        self._options = options
+        self._client: Any = None
+        self._wanted: tuple[frozenset[tuple[str, int]], Any] = (frozenset(), None)
+        self._again_s = 0.0
+
+    def note(self, ended: SourceReport) -> None:
+        """Offsets tell all."""
+
+    def after(self, last: SourceReport) -> float | None:
+        if not last.ends or time.monotonic() < self._again_s:
+            return None
+        try:
+            latest = self._latest(frozenset(last.ends))
+        except (Py4JError, TypeError):  # TypeError: there is no such class in this JVM
+            self._again_s = time.monotonic() + AGAIN_S
+            return None
+        return float(sum(max(0, at - last.ends[place]) for place, at in latest.items()))
+
+    def _latest(self, places: frozenset[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        kafka = self._jvm.org.apache.kafka
+        self._client = self._client or kafka.clients.admin.Admin.create(self._properties())
+        if self._wanted[0] != places:
+            wanted, latest = self._jvm.java.util.HashMap(), kafka.clients.admin.OffsetSpec.latest()
+            for topic, number in places:
+                wanted.put(kafka.common.TopicPartition(topic, number), latest)
+            self._wanted = (places, wanted)
+        level = self._options.get("isolation.level", "read_uncommitted").upper()
+        isolation = kafka.clients.admin.ListOffsetsOptions(kafka.common.IsolationLevel.valueOf(level))
+        ends = self._client.listOffsets(self._wanted[1], isolation).all().get()
+        return {(place.topic(), place.partition()): end.offset() for place, end in ends.items()}
+
+    def _properties(self) -> Any:
+        """The query's own options as far as this client knows them: it would warn of each of the others."""
+        known = set(self._jvm.org.apache.kafka.clients.admin.AdminClientConfig.configNames())
+        patience = {"default.api.timeout.ms": f"{ANSWER_MS}", "request.timeout.ms": f"{ANSWER_MS - 1000}"}
+        properties = self._jvm.java.util.Properties()
+        for name, value in {**patience, **self._options}.items():
+            if name in known:
+                properties.setProperty(name, value)
+        return properties
+
+
+class StreamOffsets:
+    """Asked of the source itself, where it lives in the driver and counts rows: a socket, `rate`."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def note(self, ended: SourceReport) -> None:
+        """Offsets tell all."""
+
+    def after(self, last: SourceReport) -> float | None:
+        try:
+            latest = offsets(last.name, json.loads(self._stream.latestOffset().json()))
+        except (Py4JError, ValueError):
+            return None
+        return max(0.0, sum(latest.values()) - last.end) if latest and last.end is not None else None
+
+
+def find_lag(
     spark: SparkSession, query: StreamingQuery, number: int, source: SourceReport, places: Places
-) -> Waiting | None:
+) -> LagSource | None:
     """Who tells what waits in a query's source of this number; None if nobody does."""
-    folder, topics = _FOLDER.match(source.name), _TOPICS.match(source.name)
-    if topics and places.kafka:
-        return KafkaOffsets(spark, topics[1], places.kafka)
-    if folder and Path(folder[1]).is_dir():
-        checkpoint = query._jsq.streamingQuery().resolvedCheckpointRoot().removeprefix("file:")
-        return FolderOfFiles(Path(folder[1]), Path(checkpoint) / "sources" / str(number))
-    return Told() if source.latest is not None else None
+    planned = planned_sources(query)
+    options = planned[number].options if number < len(planned) else {}
+    if source.kind.startswith("Kafka"):
+        given = places.kafka or kafka_options(options)
+        return KafkaOffsets(spark, given) if given else None
+    if (folder := local_folder(source.name, options)) is not None:
+        log = Path(checkpoint(query).removeprefix("file:")) / "sources" / str(number)
+        return FolderOfFiles(folder, log, options)
+    stream = stream_of(query, source.name) if source.ends else None
+    return StreamOffsets(stream) if stream is not None else None
+
+
+def kafka_options(options: Mapping[str, str]) -> dict[str, str]:
+    """What a query's options say to Kafka's own client.
+
+    >>> kafka_options({"kafka.bootstrap.servers": "host:9092", "subscribe": "clicks"})
+    {'bootstrap.servers': 'host:9092'}
+    """
+    return {name.removeprefix("kafka."): each for name, each in options.items() if name.startswith("kafka.")}
+
+
+def tells_lag(planned: PlannedSource) -> bool:
+    """Before the first batch, by the plan alone: will it be known what waits in this source?"""
+    if planned.kind == "FileSource":
+        return local_folder("", planned.options) is not None
+    return planned.kind in ("kafka", "socket") or (planned.kind == "rate" and "rampuptime" not in planned.options)

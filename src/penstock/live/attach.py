@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -12,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.core.errors import BadInput, PenstockError
 from penstock.core.job import Job
 from penstock.core.journal import Header
-from penstock.core.loop import Faults, Policy, check_knobs
+from penstock.core.loop import Faults, Policy, check_knobs, needs_lag
 from penstock.core.objective import Limits
 from penstock.core.units import show_duration
 from penstock.live.control_log import be_heard
@@ -24,6 +25,7 @@ from penstock.live.metrics import Metrics
 from penstock.live.metrics_server import MetricsServer
 from penstock.live.pause import Pause
 from penstock.live.plant import BusySeconds, SparkPlant, Ways
+from penstock.live.query_plan import trigger_s
 from penstock.live.recorder import Recorder
 from penstock.live.remote import recorder_at
 from penstock.live.wanted import Wanted
@@ -96,10 +98,11 @@ def _say_attached(parts: Parts, wanted: Wanted, there: int) -> None:
     """One line that tells a person what is in force."""
     limits, job = parts.job.limits, parts.job
     sizes = f"{there} executors, {limits.workers_min} … {limits.workers_max}"
-    # A plant that knows where it learns what waits says so; `Places` was told by the caller.
-    lag = getattr(parts.plant, "lag_source", "") or ("the broker" if wanted.places.kafka else "Spark's reports")
+    told, silent = parts.plant.queries.told_by
+    lag = f"lag from {', '.join(told)}" if told else "lag unknown"
+    lag += f" (unknown: {', '.join(silent)})" if told and silent else ""
     how = f"policy {wanted.policy}, objective {job.objective}, a decision every {show_duration(job.tick_s)}"
-    log.info("attached: %s, %s, lag from %s%s", sizes, how, lag, " (dry run)" if wanted.dry_run else "")
+    log.info("attached: %s, %s, %s%s", sizes, how, lag, " (dry run)" if wanted.dry_run else "")
 
 
 def _parts(
@@ -107,6 +110,7 @@ def _parts(
 ) -> Parts:
     busy, pause = how
     job = wanted.job(queries[0].name or spark.sparkContext.appName or "job", memory_mb(spark))
+    job = job if job.trigger_s else replace(job, trigger_s=trigger_s(queries[0]))
     policy, asked = wanted.asked_policy(job, pause)
     plant = SparkPlant(spark, job, Ways(wanted.places, busy, wanted.dry_run))
     check_knobs(plant, policy)
@@ -120,6 +124,7 @@ def _parts(
             _go_on(recorder, plant, policy, job)
         for query in queries:
             plant.watch(query)
+        _say_unknown(plant, policy, wanted)
         opened.pop_all()
     return Parts(plant, policy, job, faults, recorder, metrics, server, wanted.dry_run, asked, pause)
 
@@ -145,6 +150,17 @@ def _header(spark: SparkSession, wanted: Wanted, job: Job, origin_s: float) -> H
         parameters=dict(Named.parse(wanted.policy).parameters),
         facts=_facts(spark, wanted, job),
     )
+
+
+def _say_unknown(plant: SparkPlant, policy: Policy, wanted: Wanted) -> None:
+    """In one line, which sources do not tell what waits in them; a policy that needs it is refused."""
+    _, silent = plant.queries.told_by
+    if not silent:
+        return
+    what = f"{', '.join(silent)}: nobody tells what waits there, so backlog and latency are unknown"
+    if needs_lag(policy):
+        raise BadInput(f"policy {wanted.policy} needs the backlog. {what}: take another policy, such as filtered")
+    log.warning("%s; the policy goes by rates, batch durations and load", what)
 
 
 def _facts(spark: SparkSession, wanted: Wanted, job: Job) -> dict[str, object]:

@@ -39,7 +39,7 @@ class ControlLog:
         self._summary = Summary(None)
         self._wrong = ""
 
-    def note(self, step: Step, knows_lag: bool = True) -> None:
+    def note(self, step: Step) -> None:
         """Say what this step changes, if anything, and every ten minutes how it went."""
         self._now_s = step.seen.time_s
         asked, wanted, reason = len(step.seen.target.workers), len(step.target.workers), step.decision.reason
@@ -48,9 +48,9 @@ class ControlLog:
                 log.info("keeping executors=%d reason=%s", asked, reason)
         elif not self._is_dry or self._is_new(asked, wanted, re.sub(r"[\d.,]+", "#", reason)):
             event = "would scale" if self._is_dry else "scaling"
-            figures = shown(step.seen, knows_lag)
+            figures = shown(step.seen)
             log.info("%s executors=%d->%d %s reason=%s", event, asked, wanted, figures, reason)
-        self._summary.add(step, knows_lag, self._is_dry)
+        self._summary.add(step, self._is_dry)
         if self._summary.span_s >= SUMMARY_S:
             log.info("%s", self._summary.text())
             self._summary = Summary(step.seen)
@@ -81,13 +81,12 @@ class Summary:
         self._since = self._last = since
         self._ticks = self._out = self._in = 0
         self._fewest, self._most = sys.maxsize, 0
-        self._knows_lag = True
 
     @property
     def span_s(self) -> float:
         return self._last.time_s - self._since.time_s if self._last and self._since else 0.0
 
-    def add(self, step: Step, knows_lag: bool, is_dry: bool) -> None:
+    def add(self, step: Step, is_dry: bool) -> None:
         seen, asked, wanted = step.seen, len(step.seen.target.workers), len(step.target.workers)
         self._since, self._last = self._since or seen, seen
         self._ticks += 1
@@ -95,22 +94,16 @@ class Summary:
         self._in += wanted < asked and not is_dry
         running = len(seen.running.workers)
         self._fewest, self._most = min(self._fewest, running), max(self._most, running)
-        self._knows_lag = self._knows_lag and knows_lag
 
     def text(self) -> str:
         assert self._last is not None
         executors = f"executors={self._fewest}…{self._most} now={len(self._last.running.workers)}"
         scaled = f"scaled_out={self._out} scaled_in={self._in} decisions={self._ticks}"
-        return f"summary of {show_duration(self.span_s)}: {executors} {scaled} {shown(self._last, self._knows_lag)}"
+        return f"summary of {show_duration(self.span_s)}: {executors} {scaled} {shown(self._last)}"
 
 
-def shown(seen: Observation, knows_lag: bool) -> str:
+def shown(seen: Observation) -> str:
     """What came and what waits; what nobody knows is said to be unknown."""
-    if not knows_lag:
-        return f"rate={_figure(seen.input_rate, '.0f')}/s backlog=unknown latency=unknown"
-    backlog, latency = _figure(seen.backlog, ".0f"), _figure(seen.latency_s, ".1f")
-    return f"rate={_figure(seen.input_rate, '.0f')}/s backlog={backlog} latency={latency}s"
-
-
-def _figure(value: float | None, form: str) -> str:
-    return "unknown" if value is None else f"{value:{form}}"
+    backlog = "unknown" if seen.backlog is None else f"{seen.backlog:.0f}"
+    latency = "unknown" if seen.latency_s is None else f"{seen.latency_s:.1f}s"
+    return f"rate={seen.input_rate:.0f}/s backlog={backlog} latency={latency}"

@@ -146,7 +146,7 @@ class Controller:
             if parts.metrics:
                 parts.metrics.note(step, parts.is_dry)
             self._record(step)
-            self._log.note(step, not parts.plant.unknown_backlog)
+            self._log.note(step)
             self._told(step)
 
     def _ticks(self) -> Iterator[None]:
@@ -215,13 +215,13 @@ class Controller:
         plant, faults = self._parts.plant, self._parts.faults
         unknown = plant.unknown_backlog
         for name in set(unknown) - self._unknown:
-            faults.note(f"{name} does not tell what waits in it: the backlog is unknown and counts as 0")
+            faults.note(f"{name} does not tell what waits in it: the backlog is unknown")
         self._unknown |= set(unknown)
+        for note in plant.take_notes():
+            faults.note(note)
         if plant.lost > self._lost:
             faults.note(f"{plant.lost - self._lost} executors were lost, not ended by us")
         self._lost = plant.lost
-        if self._parts.metrics:
-            self._parts.metrics.knows_lag = not unknown
 
     def _note_failure(self, error: BaseException) -> None:
         if self._parts.metrics:

@@ -42,8 +42,6 @@ class Metrics:
         self._start_s: float | None = None
         self.skipped = 0
         """Ticks that were left out."""
-        self.knows_lag = True
-        """False where a source does not tell what waits: no figure is better than a 0 nobody can trust."""
 
     def note(self, step: Step, is_dry: bool = False) -> None:
         """Take in one step of the loop; in a dry run nothing is scaled."""
@@ -85,7 +83,7 @@ class Metrics:
             "expected_processing_rate": seen.capacity * len(self._step.target.workers) / max(1, running),
             "load": seen.workers.mean("cpu"),
         }
-        if self.knows_lag:
+        if seen.backlog is not None and seen.latency_s is not None:  # no figure is better than a 0 nobody can trust
             shown |= {"lag_records": seen.backlog, "lag_seconds": seen.latency_s}
             shown["catch_up_data_rate"] = seen.backlog / CATCH_UP_S
         if (load := signals.get("load", 0.0)) > 0:  # the rate at which the load would reach a threshold

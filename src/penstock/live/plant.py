@@ -18,13 +18,10 @@ from penstock.core.loop import Step
 from penstock.core.observation import Observation, WorkerTable
 from penstock.live.arrivals import Places
 from penstock.live.executors import Executor, SlotTime, decommission, executors, kill, request
-from penstock.live.learned import Learned
-from penstock.live.progress import Report
-from penstock.live.queue import QueryQueue
+from penstock.live.queries import Queries
 from penstock.live.slots import Slots
-from penstock.live.watched import Watched
 
-# A batch that overruns leaves no gap between batches: after this long an executor is drained instead.
+# A batch that does not end: after this long an executor is drained instead.
 BOUNDARY_S = 60.0
 
 BusySeconds = Callable[[Mapping[str, Executor]], Mapping[str, float]]
@@ -50,10 +47,11 @@ class SparkPlant:
     knobs = frozenset({Knob.WORKERS})
 
     def __init__(self, spark: SparkSession, job: Job, ways: Ways) -> None:
-        self._spark, self._job = spark, job
-        self._places, self._busy, self._is_dry = ways.places, ways.busy, ways.is_dry
+        self._spark = spark
+        self._busy, self._is_dry = ways.busy, ways.is_dry
         self.origin_s = self._last_s = time.time()
-        self._watched: dict[str, Watched] = {}
+        self.queries = Queries(spark, job, ways.places)
+        self._trigger_s = job.trigger_s or 0.0
         self._slots = Slots(Allocation.of(max(1, len(executors(spark)))))
         self._used: Mapping[str, float] = {}
         self._ending_since_s: float | None = None
@@ -67,29 +65,25 @@ class SparkPlant:
             self._slots = Slots(before.target)
 
     def watch(self, query: StreamingQuery) -> None:
-        window_s = max(self._job.tick_s, self._job.trigger_s or 0.0)
-        queue = QueryQueue(time.time(), self._job.objective.latency_s or 1.0, window_s)
-        if self._before is not None and not self._watched:
-            seen = self._before.seen
-            queue.go_on(seen.arrived, seen.processed, self.origin_s + seen.time_s - seen.latency_s)
-        self._watched[query.id] = Watched(self._spark, query, queue, self._places)
+        self.queries.watch(query, self._before, self.origin_s)
 
     def observe(self) -> Observation | None:
         """None until every query has ended its first batch; an idle query is a rate of 0."""
         now_s = time.time()
         try:
-            news = [report for watched in self._watched.values() for report in watched.follow(now_s)]
             there = executors(self._spark)
+            news = self.queries.follow(now_s, there)
         except (Py4JError, PySparkException, OSError) as error:
             raise PlantError(
                 f"Spark does not answer: {(str(error).splitlines() or ['no reason given'])[0][:200]}"
             ) from None
-        if wrong := next((watched.wrong for watched in self._watched.values() if watched.wrong), ""):
-            raise PlantError(wrong)
-        if not self._watched or any(watched.queue.last is None for watched in self._watched.values()):
+        if self.queries.awaited or not self.queries.queues:
             return None
+        if not self._used and self._before is None:
+            # A job that has just begun gets its executors one by one: all that came before the first look are its own.
+            self._slots = Slots(Allocation.of(max(1, len(there))))
         self._slots.settle(sorted(there, key=_age))
-        self._learn(news, there)
+        self.queries.learn(news, there)
         if not self._used:
             # A load is the difference of two readings; the first alone would look like an idle job.
             self._used, self._last_s = self._busy(there), now_s
@@ -114,7 +108,7 @@ class SparkPlant:
         now_s = time.monotonic()
         self._ending_since_s = self._ending_since_s or now_s
         is_late = now_s - self._ending_since_s > BOUNDARY_S
-        if not is_late and any(each.query.status["isTriggerActive"] for each in self._watched.values()):
+        if not is_late and not self.queries.rest():
             return
         if is_late and self._drains:
             decommission(self._spark, names)
@@ -137,22 +131,19 @@ class SparkPlant:
     @property
     def unknown_backlog(self) -> list[str]:
         """Sources that do not tell what waits."""
-        return [name for each in self._watched.values() for name in each.unknown_backlog]
+        return self.queries.unknown_backlog
 
     @property
     def awaited(self) -> list[str]:
         """Queries that have not told anything yet."""
-        return [each.query.name or each.query.id for each in self._watched.values() if each.queue.last is None]
+        return self.queries.awaited
 
-    def _learn(self, reports: list[Report], there: Mapping[str, Executor]) -> None:
-        if isinstance(self._job.capacity, Learned):
-            for report in reports:
-                crew = [name for name, executor in there.items() if executor.since_s < report.ended_s]
-                self._job.capacity.note(report.rows, report.execution_s - report.fixed_s, report.fixed_s, crew)
+    def take_notes(self) -> list[str]:
+        """What became of the queries since the last call."""
+        return self.queries.take_notes()
 
     def _observation(self, now_s: float, there: Mapping[str, Executor]) -> Observation:
-        queues = [watched.queue for watched in self._watched.values()]
-        names = [watched.query.name or f"query {number}" for number, watched in enumerate(self._watched.values(), 1)]
+        queries, queues = self.queries, self.queries.queues
         span_s, self._last_s = now_s - self._last_s, now_s
         running = self._slots.running
         arrived, processed = sum(each.arrived for each in queues), sum(each.processed for each in queues)
@@ -164,23 +155,16 @@ class SparkPlant:
             delivered=processed,
             deliverable=arrived,
             input_rate=sum(each.input_rate for each in queues),
-            backlog=sum(each.backlog for each in queues),
-            latency_s=max(each.latency_s(now_s) for each in queues),
-            capacity=self._capacity(len(running.workers), queues),
+            backlog=queries.backlog,
+            latency_s=queries.latency_s(now_s),
+            capacity=queries.capacity(len(running.workers)),
             running=running,
             target=self._slots.target,
             workers=self._workers(running, there, span_s),
-            operators={name: queue.stats(now_s) for name, queue in zip(names, queues, strict=True)},
-            paths={name: queue.take_responses() for name, queue in zip(names, queues, strict=True)},
-            batch=queues[0].batch(now_s, self._job.trigger_s or 0.0),
+            operators=queries.stats(now_s),
+            paths=queries.take_responses(),
+            batch=queues[0].batch(now_s, self._trigger_s),
         )
-
-    def _capacity(self, workers: int, queues: list[QueryQueue]) -> float:
-        """By the model; before one is learnt, as fast as the last batches were."""
-        if (known := self._job.capacity.sustainable(workers, self._job.trigger_s)) > 0:
-            return known
-        lasts = [queue.last for queue in queues if queue.last and queue.last.execution_s]
-        return sum(last.rows / last.execution_s for last in lasts)
 
     def _workers(self, running: Allocation, there: Mapping[str, Executor], span_s: float) -> WorkerTable:
         used, before = self._busy(there), self._used
@@ -193,6 +177,8 @@ class SparkPlant:
         memory = [there[each].memory_mb if each in there else 0.0 for each in held]
         since = [there[each].since_s - self.origin_s if each in there else 0.0 for each in held]
         cpu = [max(0.0, read.get(each, usual)) for each in held]
+        if isinstance(self._busy, SlotTime):  # a measured CPU is what it is
+            cpu = [self.queries.load(each, len(names)) for each in cpu]
         return WorkerTable(names, {"cpu": cpu, "memory_mb": memory, "paid_since_s": since})
 
 

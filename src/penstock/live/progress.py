@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from penstock.core.errors import PlantError
+
+_STEADY = re.compile(r"RateStreamV2\[rowsPerSecond=(\d+), rampUpTimeSeconds=0,")
+Offsets = Mapping[tuple[str, int], int]
+"""By topic and partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +22,17 @@ class SourceReport:
 
     name: str
     rows: float
+    """By the offsets, where they count events: Spark counts the rows of a stage that ran again once more."""
     end: float | None
     """None where the source does not count events: files count batches."""
     latest: float | None
     """What there was to read when the batch began; None where the source does not tell."""
     entry: int | None = None
     """Of files: the number of the batch in Spark's log of this source."""
+    begins: Offsets = field(default_factory=dict)
+    """Where the batch began to read; empty where the source has no offsets by partition."""
+    ends: Offsets = field(default_factory=dict)
+    """Where the batch stopped."""
 
     @property
     def kind(self) -> str:
@@ -45,6 +55,8 @@ class Report:
     results: float | None
     state_mb: float
     sources: tuple[SourceReport, ...]
+    unseen: float = 0.0
+    """Rows of batches before it whose reports nobody saw."""
 
     @property
     def ended_s(self) -> float:
@@ -57,21 +69,38 @@ class Report:
             took = progress["durationMs"]
             execution_s = took["triggerExecution"] / 1e3
             work_s = took.get("addBatch", 0) / 1e3
+            sources = tuple(_source(each) for each in progress["sources"])
+            reported = float(progress["numInputRows"])
             return cls(
                 query=progress["id"],
                 batch=progress["batchId"],
                 begun_s=datetime.fromisoformat(progress["timestamp"]).timestamp(),
                 execution_s=execution_s,
                 fixed_s=max(0.0, execution_s - work_s),
-                rows=float(progress["numInputRows"]),
+                rows=sum(source.rows for source in sources) if sources else reported,
                 results=_results(progress.get("sink")),
                 state_mb=sum(each.get("memoryUsedBytes", 0) for each in progress.get("stateOperators", ())) / 1e6,
-                sources=tuple(_source(each) for each in progress["sources"]),
+                sources=sources,
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             name = progress.get("name") or progress.get("id") or "without a name"
             why = f"{type(error).__name__} {error}"
             raise PlantError(f"a progress report of query {name} cannot be read: {why}") from None
+
+
+def has_read(progress: Mapping[str, Any]) -> bool:
+    """Did a batch read anything? An idle trigger reports, too. By the offsets: a foreachBatch that works on the batch
+    in its own way is reported with 0 rows.
+
+    >>> has_read({"numInputRows": 0, "sources": [{"startOffset": '{"t": {"0": 5}}', "endOffset": '{"t": {"0": 9}}'}]})
+    True
+    >>> has_read({"numInputRows": 0, "sources": [{"startOffset": "null", "endOffset": '{"t": {"0": 9}}'}]})
+    False
+    """
+    if progress.get("numInputRows") != 0:
+        return True
+    places = [(each.get("startOffset"), each.get("endOffset")) for each in progress.get("sources", ())]
+    return any(begin not in (None, "null", end) for begin, end in places)
 
 
 def _results(sink: Mapping[str, Any] | None) -> float | None:
@@ -81,27 +110,52 @@ def _results(sink: Mapping[str, Any] | None) -> float | None:
 
 
 def _source(source: Mapping[str, Any]) -> SourceReport:
+    name, reported = source["description"], float(source["numInputRows"])
+    begin, latest = _parsed(source.get("startOffset")), _parsed(source.get("latestOffset"))
+    end = _parsed(source["endOffset"])
+    begins, ends, latests = (offsets(name, each) for each in (begin, end, latest))
     return SourceReport(
-        name=source["description"],
-        rows=float(source["numInputRows"]),
-        end=offset_sum(source["endOffset"]),
-        latest=offset_sum(source.get("latestOffset")),
-        entry=_entry(source["endOffset"]),
+        name=name,
+        rows=rows_between(begins, ends, reported) if ends else reported,
+        end=float(sum(ends.values())) if ends else None,
+        latest=float(sum(latests.values())) if latests else None,
+        entry=end.get("logOffset") if isinstance(end, Mapping) else None,
+        begins=begins,
+        ends=ends,
     )
 
 
-def _entry(offset: object) -> int | None:
-    value = json.loads(offset) if isinstance(offset, str) else offset
-    return value.get("logOffset") if isinstance(value, Mapping) else None
+def _parsed(offset: object) -> object:
+    return json.loads(offset) if isinstance(offset, str) else offset
 
 
-def offset_sum(offset: object) -> float | None:
-    """The offsets of all partitions of all topics, added up; None for what is not an offset by partition.
+def offsets(source: str, offset: object) -> dict[tuple[str, int], int]:
+    """The offsets of a source that counts events by them; else empty.
 
-    >>> offset_sum('{"clicks": {"0": 5, "1": 7}}'), offset_sum('{"logOffset": 3}'), offset_sum("null")
-    (12.0, None, None)
+    Kafka counts by partition, a socket its rows from -1, `rate` its seconds.
+
+    >>> offsets("KafkaV2[Subscribe[clicks]]", {"clicks": {"0": 5, "1": 7}}), offsets("FileStreamSource[in]", 3)
+    ({('clicks', 0): 5, ('clicks', 1): 7}, {})
+    >>> offsets("RateStreamV2[rowsPerSecond=10, rampUpTimeSeconds=0, numPartitions=default", 3)
+    {('', 0): 30}
     """
-    value = json.loads(offset) if isinstance(offset, str) else offset
-    if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
-        return None
-    return float(sum(sum(partitions.values()) for partitions in value.values()))
+    if source.startswith("Kafka") and isinstance(offset, Mapping):
+        partitions = ((topic, each) for topic, each in offset.items())
+        return {(topic, int(number)): int(at) for topic, each in partitions for number, at in each.items()}
+    if not isinstance(offset, int):
+        return {}
+    if source.startswith("TextSocket"):
+        return {("", 0): offset + 1}
+    steady = _STEADY.match(source)
+    return {("", 0): offset * int(steady[1])} if steady else {}
+
+
+def rows_between(begins: Offsets, ends: Offsets, reported: float) -> float:
+    """Rows from one place to another. A partition that is new has no begin: the report tells, up to its end.
+
+    >>> rows_between({("a", 0): 5}, {("a", 0): 9, ("a", 1): 3}, reported=8.0)
+    7.0
+    """
+    known = sum(end - begins[place] for place, end in ends.items() if place in begins)
+    new = sum(end for place, end in ends.items() if place not in begins)
+    return float(max(0, known) + min(new, max(0.0, reported - known)))

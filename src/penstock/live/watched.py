@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.errors import PlantError
-from penstock.live.arrivals import Places, Waiting, find_waiting
-from penstock.live.progress import Report, SourceReport
+from penstock.live.arrivals import LagSource, Places, find_lag, tells_lag
+from penstock.live.folder_lag import FolderOfFiles
+from penstock.live.progress import Offsets, Report, SourceReport, has_read, offsets
+from penstock.live.query_plan import logged_offsets, planned_sources
 from penstock.live.queue import QueryQueue
 
 
@@ -21,39 +24,97 @@ class Watched:
         self.query, self.queue = query, queue
         self.wrong = ""
         """Why its newest reports cannot be read; empty when they can. What is not known must not look like backlog."""
+        self.has_ended = False
+        """It does not run, and nothing came back in its place."""
+        self.notes: list[str] = []
+        """What a person should know, once."""
         self._spark, self._places = spark, places
+        self._reads = [str(each) for each in planned_sources(query)] if query is not None else []
+        self._forget()
+
+    def _forget(self) -> None:
+        """What was known of the query's own counting: another one begins from 0."""
         self._seen = -1
         """The last batch with rows that was taken in, or could not be read."""
         self._mark: tuple[int | None, str | None] | None = None
-        self._waiting: dict[int, Waiting | None] = {}
+        self._lags: dict[int, LagSource | None] = {}
         """By the number of the source: two may have one description."""
+        self._read_to: dict[int, Offsets] = {}
+        """Where the sources stood at the end of the last batch that was seen."""
+        self._after: int | None = None
+        self._is_new = False
+
+    def go_on(self, batch: int | None) -> None:
+        """An earlier controller has counted up to this batch: what was read since is in the query's own log."""
+        self._after = batch
+
+    @property
+    def name(self) -> str:
+        return str(self.query.name or self.query.id)
 
     @property
     def unknown_backlog(self) -> list[str]:
         """Sources that do not tell what waits."""
-        sources = self.queue.last.sources if self.queue.last else ()
-        return [source.name for number, source in enumerate(sources) if self._waiting.get(number, ...) is None]
+        sources = self.queue.last.sources if self.queue.last and not self._is_new else ()
+        silent = [source.name for number, source in enumerate(sources) if self._lags.get(number, ...) is None]
+        return silent or ([sources[0].name] if sources and not self.queue.knows_lag else [])
 
-    def follow(self, now_s: float) -> list[Report]:
-        """Take in what is new, and return it."""
-        if not self.query.isActive:
-            self._find_again()
-        reports = self._news()
+    @property
+    def told_by(self) -> tuple[list[str], list[str]]:
+        """By the plan alone: what tells how much waits in it, and what does not."""
+        planned = planned_sources(self.query)
+        known = [str(each) for each in planned if tells_lag(each)]
+        return known, [str(each) for each in planned if not tells_lag(each)] or ([] if planned else [self.name])
+
+    def follow(self, now_s: float, lost_s: float = 0.0) -> list[Report]:
+        """Take in what is new, and return it; `lost_s` is when an executor was last seen to have gone."""
+        reports = [self._once(report) if report.begun_s <= lost_s else report for report in self._news()]
         for report in reports:
             for number, source in enumerate(report.sources):
-                if (teller := self._teller(number, source)) is not None:
-                    teller.note(source)
-        self.queue.advance(now_s, reports, self._behind)
+                if (lag := self._lag(number, source)) is not None:
+                    lag.note(source)
+        if self.has_ended:
+            self.queue.advance(now_s, reports, lambda _: 0.0)
+        else:
+            self.queue.advance(now_s, reports, self._behind, self._is_busy())
         return reports
 
-    def _find_again(self) -> None:
-        """A query that was started again is the same to us; one that was stopped is idle."""
-        again = [query for query in self._spark.streams.active if query.id == self.query.id]
-        if again:
-            self.query = again[0]
+    def _once(self, report: Report) -> Report:
+        """Of files, rows of a stage that ran again count once; offsets count no row twice."""
+        sources = []
+        for number, source in enumerate(report.sources):
+            lag = self._lag(number, source)
+            sources.append(replace(source, rows=lag.rows(source)) if isinstance(lag, FolderOfFiles) else source)
+        return replace(report, sources=tuple(sources), rows=sum(source.rows for source in sources) or report.rows)
+
+    def look_for(self, active: Collection[StreamingQuery], others: Collection[str]) -> None:
+        """A query that was started again is the same to us, also under a new id; `others` are watched already."""
+        if self.query.isActive:
+            self.has_ended = False
+            return
+        same = next((each for each in active if each.id == self.query.id), None)
+        free = [each for each in active if each.id not in others]
+        if same is None and (again := next(filter(self._is_like, free), None)) is not None:
+            self.notes.append(f"query {self.name} came back as {again.id}, with another checkpoint: it is watched")
+            self._forget()
+            self._is_new, same = True, again
+        if same is not None:
+            self.query, self.has_ended = same, False
         elif (failure := self.query.exception()) is not None:
-            name = self.query.name or self.query.id
-            raise PlantError(f"query {name} has failed: {str(failure).splitlines()[0][:200]}")
+            raise PlantError(f"query {self.name} has failed: {str(failure).splitlines()[0][:200]}")
+        elif not self.has_ended:
+            self.has_ended = True
+            self.notes.append(f"query {self.name} has ended")
+
+    def _is_like(self, other: StreamingQuery) -> bool:
+        """The same name; of those without one, the same sources."""
+        if self.query.name or other.name:
+            return bool(self.query.name == other.name)
+        return bool(self._reads) and [str(each) for each in planned_sources(other)] == self._reads
+
+    def _is_busy(self) -> bool:
+        status = self.query.status
+        return bool(status["isTriggerActive"] and status["isDataAvailable"])
 
     def _news(self) -> list[Report]:
         """Batches that ended since the last look; of those before the first look, the last alone.
@@ -69,7 +130,7 @@ class Watched:
             return self.read([last])
         *older, last = self.query.recentProgress
         told = [each for each in older if "batchId" in each] + [last]
-        return self.read([each for each in told if each.get("numInputRows") != 0])
+        return self.read([each for each in told if has_read(each)])
 
     def read(self, told: Iterable[Mapping[str, Any]]) -> list[Report]:
         """Those that are new. One that cannot be read is left out for good; the others count."""
@@ -79,18 +140,41 @@ class Watched:
             if "batchId" in progress and batch <= self._seen:
                 continue
             try:
-                reports.append(Report.of(progress))
+                reports.append(self._counted(Report.of(progress)))
             except PlantError as error:
                 self.wrong = str(error)
-            if progress.get("numInputRows") != 0:
+            if has_read(progress):
                 self._seen = batch
         return reports
 
-    def _behind(self, report: Report) -> float:
-        told = [self._teller(number, source) for number, source in enumerate(report.sources)]
-        return sum(each.after(source) for each, source in zip(told, report.sources, strict=True) if each is not None)
+    def _counted(self, report: Report) -> Report:
+        """With the rows of batches whose reports nobody saw: what lies between the last place seen and its begin."""
+        unseen = 0
+        for number, source in enumerate(report.sources):
+            before = self._read_to.get(number) or self._logged(source)
+            unseen += sum(max(0, at - before.get(place, at)) for place, at in source.begins.items())
+            self._read_to[number] = source.ends
+        self._after, self._is_new = None, False
+        return replace(report, unseen=float(unseen)) if unseen else report
 
-    def _teller(self, number: int, source: SourceReport) -> Waiting | None:
-        if number not in self._waiting:
-            self._waiting[number] = find_waiting(self._spark, self.query, number, source, self._places)
-        return self._waiting[number]
+    def _logged(self, source: SourceReport) -> Offsets:
+        """Where an earlier controller saw a source last, by the checkpoint."""
+        if self._after is None or not source.begins:
+            return {}
+        told = (offsets(source.name, each) for each in logged_offsets(self.query, self._after))
+        return next((each for each in told if {*each} <= {*source.begins} and each), {})
+
+    def _behind(self, report: Report) -> float | None:
+        """What waits in all its sources; None if one does not tell, or the report is of the query that was before."""
+        total = 0.0
+        for number, source in enumerate(report.sources):
+            lag = None if self._is_new else self._lag(number, source)
+            if lag is None or (waits := lag.after(source)) is None:
+                return None
+            total += waits
+        return total
+
+    def _lag(self, number: int, source: SourceReport) -> LagSource | None:
+        if number not in self._lags:
+            self._lags[number] = find_lag(self._spark, self.query, number, source, self._places)
+        return self._lags[number]

@@ -31,6 +31,7 @@ class Ticks:
     arrived: Floats
     processed: Floats
     backlog: Floats
+    """Not a number where nobody knew it; so is the latency."""
     latency_s: Floats
     capacity: Floats
     input_rate: Floats
@@ -126,11 +127,11 @@ def _new_work(seen: Observation, last: Observation | None, gap: bool) -> float:
     """Arrivals of an interval. Over a gap (steps lost, or a restart) only what is left of them, and what was done."""
     if last is None:
         is_whole = seen.time_s <= GAP * seen.span_s
-        return seen.arrived if is_whole else seen.backlog + seen.input_rate * seen.span_s
+        return seen.arrived if is_whole else (seen.backlog or 0.0) + seen.input_rate * seen.span_s
     if not gap:
         return max(0.0, seen.arrived - last.arrived)
     done = min(seen.processed - last.processed, seen.input_rate * seen.span_s)
-    return max(0.0, seen.backlog - last.backlog + done)
+    return max(0.0, (seen.backlog or 0.0) - (last.backlog or 0.0) + done)
 
 
 def _row(seen: Observation, arrivals: float) -> tuple[float, ...]:
@@ -144,8 +145,8 @@ def _row(seen: Observation, arrivals: float) -> tuple[float, ...]:
         arrivals,
         seen.arrived,
         seen.processed,
-        seen.backlog,
-        seen.latency_s,
+        math.nan if seen.backlog is None else seen.backlog,
+        math.nan if seen.latency_s is None else seen.latency_s,
         seen.capacity,
         seen.input_rate,
         float(len(seen.running.workers)),

@@ -87,6 +87,24 @@ class Learner:
     def __init__(self, metrics: int) -> None:
         self._count = self._v = self._vv = 0.0
         self._y, self._yy, self._vy = np.zeros(metrics), np.zeros(metrics), np.zeros(metrics)
+        self._processed: float | None = None
+        self._lap_s = self._worked_s = 0.0
+        self._lap_loads = np.zeros(metrics)
+
+    def follow(self, span_s: float, worked_s: float, loads: Floats, processed: float, in_batches: bool) -> None:
+        """An interval: mean loads, seconds of all workers, and all that was processed so far.
+
+        A load goes with what was done meanwhile. In batches that is known when one ends, over all intervals since the
+        end before: a batch of a minute in ticks of 5 s would else show full workers that do nothing.
+        """
+        self._lap_s, self._worked_s = self._lap_s + span_s, self._worked_s + worked_s
+        self._lap_loads = self._lap_loads + loads * span_s
+        if in_batches and self._processed is not None and processed <= self._processed:
+            return
+        if self._processed is not None:
+            self.add(self._lap_s, self._lap_loads / self._lap_s, (processed - self._processed) / self._worked_s)
+        self._processed, self._lap_s, self._worked_s = processed, 0.0, 0.0
+        self._lap_loads = np.zeros(len(loads))
 
     def add(self, span_s: float, loads: Floats, throughput: float) -> None:
         """Mean loads over the workers, and the events per second that each of them processed."""

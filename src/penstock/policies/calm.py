@@ -94,6 +94,7 @@ class Late(Guard):
     """No fewer workers while the objective is missed. After so long it lets go: then workers are not what it takes.
 
     A batch that waits for one cold worker leaves the others idle: live, the mean CPU was 21 % with events 75 s old.
+    Where nobody knows whether the objective is missed, a batch that took longer than its trigger counts as late.
     """
 
     _since_s: float | None = None
@@ -104,13 +105,16 @@ class Late(Guard):
 
     def decide(self, seen: Observation) -> Decision:
         decision = self.inside.decide(seen)
-        if not self._objective.missed(seen, seen.input_rate * seen.span_s):
+        missed = self._objective.missed(seen, seen.input_rate * seen.span_s)
+        is_late = missed if missed is not None else seen.batch is not None and seen.batch.overran
+        if not is_late:
             self._since_s = None
             return decision
         self._since_s = seen.time_s if self._since_s is None else self._since_s
         falls = len(decision.target.workers) < len(seen.target.workers)
         is_new = seen.time_s < self._since_s + self._span_s
-        return held(seen, decision, "the objective is missed") if falls and is_new else decision
+        why = "the objective is missed" if missed else "batches overrun their trigger"
+        return held(seen, decision, why) if falls and is_new else decision
 
 
 def held(seen: Observation, decision: Decision, why: str) -> Decision:

@@ -35,16 +35,19 @@ class Lap:
     span_s: float = 0.0
     arrived: float = 0.0
     processed: float = 0.0
-    backlog: float = 0.0
-    """Event-seconds waited; below, seconds of load and of workers."""
+    backlog: float | None = 0.0
+    """Event-seconds waited; None where they are not known."""
     load: float = 0.0
+    """Seconds of load."""
     workers: float = 0.0
+    """Seconds of workers."""
 
     def add(self, seen: Observation, before: Observation) -> None:
         self.span_s += seen.span_s
         self.arrived += seen.arrived - before.arrived
         self.processed += seen.processed - before.processed
-        self.backlog += seen.backlog * seen.span_s
+        known = self.backlog is not None and seen.backlog is not None
+        self.backlog = (self.backlog or 0.0) + (seen.backlog or 0.0) * seen.span_s if known else None
         self.load += seen.workers.mean("cpu") * seen.span_s
         self.workers += len(seen.running.workers) * seen.span_s
 
@@ -56,7 +59,7 @@ class Stretch:
     workers: float
     arriving: float
     processing: float
-    backlog: float
+    backlog: float | None
     load: float
 
     @classmethod
@@ -65,8 +68,11 @@ class Stretch:
         if not laps:
             return None
         span_s = sum(lap.span_s for lap in laps)
-        columns = ("workers", "arrived", "processed", "backlog", "load")
-        return cls(*(sum(getattr(lap, name) for lap in laps) / span_s for name in columns))
+        workers, arrived, processed, load = (
+            sum(getattr(lap, name) for lap in laps) / span_s for name in ("workers", "arrived", "processed", "load")
+        )
+        known = [lap.backlog for lap in laps if lap.backlog is not None]
+        return cls(workers, arrived, processed, sum(known) / span_s if len(known) == len(laps) else None, load)
 
 
 def helped(before: Stretch, after: Stretch) -> bool:
@@ -83,9 +89,11 @@ def helped(before: Stretch, after: Stretch) -> bool:
         return True
     added = after.workers / before.workers - 1
     more_done = after.processing > before.processing * (1 + GAIN_LEAST * added)
-    less_waits = after.backlog < before.backlog * (1 - GAIN_LEAST)
+    less_waits = no_longer = False
+    if before.backlog is not None and after.backlog is not None:
+        less_waits = after.backlog < before.backlog * (1 - GAIN_LEAST)
+        no_longer = after.backlog * before.arriving <= before.backlog * after.arriving
     relief = before.load * added / (1 + added)
-    no_longer = after.backlog * before.arriving <= before.backlog * after.arriving
     keeps_up = no_longer or after.processing >= KEEPS_UP * after.arriving
     return more_done or less_waits or (keeps_up and after.load <= before.load - GAIN_LEAST * relief)
 

@@ -88,7 +88,6 @@ class Filtered:
         self.memory_s = {"pure": every_s, "gw": WINDOW_S}.get(filter, HORIZON_S + dead_s + ease_s)
         self._decided_s: float | None = None
         self._rate: float | None = None
-        self._processed: float | None = None
 
     def decide(self, seen: Observation) -> Decision:
         if self._starts_at is not None:
@@ -135,10 +134,8 @@ class Filtered:
         sample = _sample(seen, names, z, self._rate)
         self._rate = seen.input_rate
         if self._learner is not None and isinstance(self._filter, Kalman):
-            if self._processed is not None:
-                done = (seen.processed - self._processed) / seen.span_s / max(1, len(seen.running.workers))
-                self._learner.add(seen.span_s, z.mean(axis=0), done)
-            self._processed = seen.processed
+            worked_s = seen.span_s * max(1, len(seen.running.workers))
+            self._learner.follow(seen.span_s, worked_s, z.mean(axis=0), seen.processed, seen.batch is not None)
             # At a steady rate a load stays as it is, so a is 0; memory does not follow the rate at all.
             self._filter.motion = driven(*self._coefficients(0 * self._moves, self._moves * self._learner.slope()))
         return self._filter.step(seen.time_s, names, z, sample.u)

@@ -63,10 +63,10 @@ class Curves:
                 seen.capacity,
                 len(seen.running.workers),
                 len(seen.target.workers),
-                seen.latency_s,
-                seen.backlog,
+                _known(seen.latency_s),
+                _known(seen.backlog),
                 workers.mean("cpu") if workers.columns else math.nan,
-                self._missed(seen, arrived - self._arrived),
+                _known(self._missed(seen, arrived - self._arrived)),
             )
         )
         self._arrived = arrived
@@ -129,3 +129,8 @@ class Curves:
             f"signal {name}": np.array([signals.get(name, math.nan) for signals in self._signals], dtype=np.float64)
             for name in self._signal_names
         }
+
+
+def _known(value: float | None) -> float:
+    """What is not known is absent from a curve."""
+    return math.nan if value is None else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from penstock.report.actions import Action, Watch
 
 ACTIONS_LAST = 10
 # What a person sees of an observation, and how it is written.
-SEEN = {
+SEEN: Mapping[str, Callable[[float], str]] = {
     "input_rate": lambda value: f"{show.count(value)}/s",
     "capacity": lambda value: f"{show.count(value)}/s",
     "latency_s": show.duration,
@@ -36,14 +37,15 @@ class Why:
     number: int
     step: Step
     before: Step | None
-    missed: bool
+    missed: bool | None
+    """None: nobody can tell."""
 
     @property
-    def seen(self) -> dict[str, float]:
+    def seen(self) -> dict[str, float | None]:
         return seen_numbers(self.step)
 
     @property
-    def changed(self) -> dict[str, tuple[float, float]]:
+    def changed(self) -> dict[str, tuple[float | None, float | None]]:
         """What is seen otherwise than a step ago."""
         if self.before is None:
             return {}
@@ -95,6 +97,15 @@ def digest(journal: Journal) -> Digest:
     return Digest(header, scorer.result(), count, tuple(actions))
 
 
+def shown(name: str, value: float | None) -> str:
+    """A number of `SEEN` in words.
+
+    >>> shown("input_rate", 1200.0), shown("backlog", None)
+    ('1.2k/s', 'unknown')
+    """
+    return "unknown" if value is None else SEEN[name](value)
+
+
 def change(before: Allocation, after: Allocation) -> str:
     """What an allocation became.
 
@@ -144,9 +155,10 @@ def digest_record(found: Digest) -> dict[str, Any]:
     }
 
 
-def seen_numbers(step: Step) -> dict[str, float]:
-    """What a person sees of an observation, by the names of `SEEN`."""
+def seen_numbers(step: Step) -> dict[str, float | None]:
+    """What a person sees of an observation, by the names of `SEEN`; None is unknown."""
     seen = step.seen
-    values = {name: float(getattr(seen, name)) for name in ("input_rate", "capacity", "latency_s", "backlog")}
+    values: dict[str, float | None] = {"input_rate": seen.input_rate, "capacity": seen.capacity}
+    values |= {"latency_s": seen.latency_s, "backlog": seen.backlog}
     values |= {"running": len(seen.running.workers), "asked": len(seen.target.workers)}
     return values | ({"load": seen.workers.mean("cpu")} if seen.workers.columns else {})

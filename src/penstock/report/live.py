@@ -33,8 +33,8 @@ class LiveRun:
         self.curves = Curves(self.header.objective)
         self.decisions = Decisions()
         self.last: Step | None = None
-        self.missed = False
-        """Did the last step miss the objective?"""
+        self.missed: bool | None = False
+        """Did the last step miss the objective? None: nobody can tell."""
         self.generation += 1
 
     def __enter__(self) -> Self:

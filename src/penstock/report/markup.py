@@ -19,7 +19,7 @@ class Column:
 
     heading: str
     meaning: str
-    value: Callable[[Score], float]
+    value: Callable[[Score], float | None]
     shown: Callable[[float], str]
     ranked: bool = True
 
@@ -27,6 +27,7 @@ class Column:
 COLUMNS = (
     Column("Cost", "worker time × price, paid from the request on", lambda s: s.cost, show.money),
     Column("Missed", "share of the time in which the objective did not hold", lambda s: s.violation_share, show.share),
+    Column("Unknown", "share of the time in which nobody knew whether it held", lambda s: s.unknown_share, show.share),
     Column("Stretches", "how many times the objective began to be missed", lambda s: s.violations, show.count),
     Column("Late events", "events served later than the objective allows", lambda s: s.late_events, show.count),
     Column("Actions", "ticks that changed what was asked for", lambda s: s.scaling_actions, show.count),
@@ -37,6 +38,8 @@ COLUMNS = (
     Column("p99", "99 % of the events were served within this time", lambda s: s.latency_p99_s, show.duration),
     Column("Load", "what was processed, of what the workers could have", lambda s: s.load, show.share, ranked=False),
 )
+# Only where there is any: a simulated run knows all.
+SELDOM = "Unknown"
 # Beside the cost, because it is the same quantity.
 BOUND_AFTER = "Cost"
 
@@ -58,7 +61,7 @@ def table(comparison: Comparison) -> str:
 
 def _heads(comparison: Comparison) -> Iterable[str]:
     yield '<th scope="col" class="name"><button type="button">Policy</button></th>'
-    for column in COLUMNS:
+    for column in _columns(comparison):
         yield _head(column.heading, column.meaning)
         if column.heading == BOUND_AFTER and comparison.to_bound(1.0) is not None:
             yield _head("× bound", "cost as a multiple of the lower bound")
@@ -72,22 +75,28 @@ def _row(comparison: Comparison, number: int, run: Run) -> str:
     name = escape(run.name)
     note = " <em>knows the future</em>" if run.foresees else ""
     cells = [f'<th scope="row" class="name" data-v="{name}"><i class="dot {colour(number)}"></i>{name}{note}</th>']
-    for column in COLUMNS:
+    for column in _columns(comparison):
         value = column.value(run.score)
         best = column.ranked and _leads(value, [column.value(other.score) for other in comparison.runs])
-        cells.append(_cell(value, column.shown(value), best))
+        cells.append(_cell(value, show.NOTHING if value is None else column.shown(value), best))
         if column.heading == BOUND_AFTER and (ratio := comparison.to_bound(run.score.cost)) is not None:
             cells.append(_cell(ratio, show.multiple(ratio), best=False))
     return f'<tr data-run="{number}">{"".join(cells)}</tr>'
 
 
-def _leads(value: float, values: list[float]) -> bool:
+def _columns(comparison: Comparison) -> list[Column]:
+    known = not any(run.score.unknown_share for run in comparison.runs)
+    return [column for column in COLUMNS if not (known and column.heading == SELDOM)]
+
+
+def _leads(value: float | None, values: list[float | None]) -> bool:
     """Is it the least, and is there one that is worse?"""
-    return value == min(values) < max(values)
+    known = [each for each in values if each is not None]
+    return value is not None and value == min(known) < max(known)
 
 
-def _cell(value: float, shown: str, best: bool) -> str:
-    return f'<td data-v="{value!r}"{" class=best" if best else ""}>{escape(shown)}</td>'
+def _cell(value: float | None, shown: str, best: bool) -> str:
+    return f'<td data-v="{"NaN" if value is None else repr(value)}"{" class=best" if best else ""}>{escape(shown)}</td>'
 
 
 def _bound(comparison: Comparison) -> str:

@@ -17,6 +17,7 @@ from penstock.report.live import LiveRun
 # Ticks come late now and then; three of them missing are no accident. Below 10 s nobody would see it as silence.
 SILENT_TICKS = 3
 SILENT_LEAST_S = 10.0
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +39,22 @@ def figures(live: LiveRun, score: Score) -> list[Figure]:
     return [*_seen_last(live.header, live.last, live.missed), *_so_far(live, score)]
 
 
-def _seen_last(header: Header, step: Step, missed: bool) -> list[Figure]:
+def _seen_last(header: Header, step: Step, missed: bool | None) -> list[Figure]:
     seen = step.seen
-    kept = f"{show.objective(str(header.objective))}: {'missed' if missed else 'kept'}"
+    kept = f"{show.objective(str(header.objective))}: {show.verdict(missed)}"
     by_latency = header.objective.latency_s is not None
     load = seen.workers.mean("cpu") if seen.workers.columns else math.nan
     rate = ("Rate", f"{show.count(seen.input_rate)}/s")
-    latency = ("Latency", show.duration(seen.latency_s))
+    latency = ("Latency", show.duration(seen.latency_s) if seen.latency_s is not None else UNKNOWN)
+    backlog = ("Backlog", show.count(seen.backlog) if seen.backlog is not None else UNKNOWN)
     return [
         Figure("Workers", show.count(len(seen.running.workers)), _asked(step), "running"),
         # The objective stands beside what it is about.
-        Figure(*rate, "events arriving" if by_latency else kept, "rate", missed and not by_latency),
+        Figure(*rate, "events arriving" if by_latency else kept, "rate", bool(missed) and not by_latency),
         Figure("Capacity", f"{show.count(seen.capacity)}/s", _needed(seen.input_rate, seen.capacity), "capacity"),
         Figure("Load", show.share(load), "mean CPU of the workers", "load"),
-        Figure("Backlog", show.count(seen.backlog), _wait(seen.backlog, seen.capacity), "backlog"),
-        Figure(*latency, kept if by_latency else "of the oldest event", "latency", missed and by_latency),
+        Figure(*backlog, _wait(seen.backlog, seen.capacity), "backlog"),
+        Figure(*latency, kept if by_latency else "of the oldest event", "latency", bool(missed) and by_latency),
     ]
 
 
@@ -66,7 +68,9 @@ def _needed(rate: float, capacity: float) -> str:
     return f"{show.share(rate / capacity)} of it is needed" if capacity > 0 else ""
 
 
-def _wait(backlog: float, capacity: float) -> str:
+def _wait(backlog: float | None, capacity: float) -> str:
+    if backlog is None:
+        return "a source does not tell it"
     if backlog <= 0 or capacity <= 0:
         return "events waiting"
     return f"events, {show.duration(backlog / capacity)} of work"
@@ -77,9 +81,10 @@ def _so_far(live: LiveRun, score: Score) -> list[Figure]:
     hourly = price * len(step.target.workers) if step else 0.0
     moved = f"{show.several(score.workers_started, 'worker')} started, {show.count(score.workers_stopped)} stopped"
     stretches = f"{show.several(score.violations, 'stretch')}, {show.several(score.late_events, 'late event')}"
+    unknown = f"; unknown {show.share(score.unknown_share)}" if score.unknown_share else ""
     return [
         Figure("Cost so far", show.money(score.cost), f"{show.money(hourly)} an hour now"),
-        Figure("Objective missed", show.share(score.violation_share), f"of the time; {stretches}"),
+        Figure("Objective missed", show.share(score.violation_share), f"of the time; {stretches}{unknown}"),
         Figure("Scaling actions", show.count(score.scaling_actions), moved),
     ]
 

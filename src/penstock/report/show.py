@@ -11,13 +11,13 @@ NOTHING = "–"
 _THOUSANDS = (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
 
 
-def count(number: float) -> str:
+def count(number: float | None) -> str:
     """A count or a rate in four characters or so.
 
-    >>> count(0), count(7), count(12.345), count(999.6), count(1234), count(1_999_999)
-    ('0', '7', '12.3', '1k', '1.23k', '2M')
+    >>> count(0), count(7), count(12.345), count(999.6), count(1234), count(1_999_999), count(None)
+    ('0', '7', '12.3', '1k', '1.23k', '2M', '–')
     """
-    if not math.isfinite(number):
+    if number is None or not math.isfinite(number):
         return NOTHING
     for unit, size in _THOUSANDS:
         if abs(number) < 999.5 * size or unit == "T":
@@ -74,8 +74,17 @@ def objective(text: str) -> str:
     return f"{name} ≤ {bound.removesuffix('s')} s" if bound else text
 
 
-def duration(seconds: float) -> str:
-    return show_duration(seconds) if math.isfinite(seconds) else NOTHING
+def duration(seconds: float | None) -> str:
+    return show_duration(seconds) if seconds is not None and math.isfinite(seconds) else NOTHING
+
+
+def verdict(missed: bool | None) -> str:
+    """Whether an objective held.
+
+    >>> verdict(True), verdict(False), verdict(None)
+    ('missed', 'kept', 'unknown')
+    """
+    return "unknown" if missed is None else "missed" if missed else "kept"
 
 
 def several(number: float, noun: str) -> str:

@@ -34,7 +34,7 @@ _SCORES = (
     "latency_p95_s",
     "latency_p99_s",
 )
-_MORE_SCORES = ("arrived", "processed", "backlog", "load", "worker_hours", "duration_s")
+_MORE_SCORES = ("arrived", "processed", "backlog", "load", "worker_hours", "duration_s", "unknown_share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,11 @@ def _caption(comparison: Comparison) -> Text:
         parts.append(f"with the future known: {show.money(comparison.bound_cost)}")
     if comparison.bound_note:
         parts.append(f"about this bound: {comparison.bound_note}")
+    unknown = [
+        f"{run.name} {show.share(run.score.unknown_share)}" for run in comparison.runs if run.score.unknown_share
+    ]
+    if unknown:
+        parts.append(f"of the time nobody knew whether the objective held: {', '.join(unknown)}")
     if comparison.assumed:
         parts.append("not given, so assumed: " + "; ".join(comparison.assumed.values()))
     return Text("\n".join(map(one_line, parts)))

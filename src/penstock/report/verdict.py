@@ -18,7 +18,7 @@ def headline(comparison: Comparison) -> str:
     if len(comparison.runs) == 1:
         return _single(comparison, comparison.runs[0])
     runs = _attainable(comparison)
-    kept = [run for run in runs if run.score.violation_share <= MISSED_MAX]
+    kept = [run for run in runs if _keeps(run)]
     if not kept:
         best = min(runs, key=lambda run: (run.score.violation_share, run.score.cost))
         return f"No policy keeps the objective 99 % of the time. Closest: {_sentence(comparison, best)}"
@@ -38,15 +38,20 @@ def _sentence(comparison: Comparison, run: Run) -> str:
     return f"<b>{escape(run.name)}</b>, {show.money(run.score.cost)}{beside}, missed {missed} of the time."
 
 
+def _keeps(run: Run) -> bool:
+    """What nobody knows is not kept."""
+    return run.score.violation_share + run.score.unknown_share <= MISSED_MAX
+
+
 def _single(comparison: Comparison, run: Run) -> str:
     score = run.score
+    objective = f"The objective <b>{escape(show.objective(comparison.objective))}</b>"
+    unknown = f" Unknown {show.share(score.unknown_share)} of the time." if score.unknown_share else ""
     if not score.violations:
-        return f"The objective <b>{escape(show.objective(comparison.objective))}</b> was kept all the time."
+        kept = "was kept all the time." if not unknown else "was not seen to be missed."
+        return f"{objective} {kept}{unknown}"
     times = "once" if score.violations == 1 else f"{show.count(score.violations)} times"
-    missed = show.share(score.violation_share)
-    return (
-        f"The objective <b>{escape(show.objective(comparison.objective))}</b> was missed {times}, {missed} of the time."
-    )
+    return f"{objective} was missed {times}, {show.share(score.violation_share)} of the time.{unknown}"
 
 
 def tiles(comparison: Comparison) -> str:
@@ -60,7 +65,7 @@ def tiles(comparison: Comparison) -> str:
 def _of_many(comparison: Comparison) -> str:
     runs = _attainable(comparison)
     # A run that hardly serves is always cheap and calm; it leads only where none does better.
-    kept_runs = [run for run in runs if run.score.violation_share <= MISSED_MAX]
+    kept_runs = [run for run in runs if _keeps(run)]
     among = f" with at most {show.share(MISSED_MAX)} missed" if 0 < len(kept_runs) < len(runs) else ""
     runs = tuple(kept_runs) or runs
     cheap = min(runs, key=lambda run: (run.score.cost, run.score.violation_share))
@@ -95,6 +100,7 @@ def _of_one(comparison: Comparison, run: Run) -> str:
     ratio = comparison.to_bound(score.cost)
     beside = f"{show.multiple(ratio)} the lower bound" if ratio else f"{show.count(score.worker_hours)} worker hours"
     stretches = f"{show.several(score.violations, 'stretch')} · {show.several(score.late_events, 'late event')}"
+    stretches += f" · unknown {show.share(score.unknown_share)}" if score.unknown_share else ""
     moved = f"{show.several(score.workers_started, 'worker')} started, {show.count(score.workers_stopped)} stopped"
     latency = f"p50 {show.duration(score.latency_p50_s)} · p99 {show.duration(score.latency_p99_s)}"
     return "".join(

@@ -1,0 +1,175 @@
+"""The watched queries of a job, as one: what they tell, when they rest, how much of their workers they need."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.core.errors import PlantError
+from penstock.core.job import CapacityModel, Job
+from penstock.core.loop import Step
+from penstock.core.observation import OperatorStats
+from penstock.core.responses import Responses
+from penstock.live.arrivals import Places
+from penstock.live.executors import Executor
+from penstock.live.learned import Learned
+from penstock.live.load import batch_length_s, batch_load, bounded
+from penstock.live.progress import Report
+from penstock.live.query_plan import last_batch
+from penstock.live.queue import QueryQueue
+from penstock.live.watched import Watched
+
+# How long a call looks for the moment between two batches, and how often.
+REST_S, LOOK_S = 0.1, 0.02
+# A commit since the last look is of now: planning takes 0.1 to 0.3 s, so a task or two of the next batch is lost.
+COMMIT_S = 1.0
+
+
+class Queries:
+    """Queries under watch. What is unknown of one of them is unknown of all together."""
+
+    def __init__(self, spark: SparkSession, job: Job, places: Places) -> None:
+        self._spark, self._job, self._places = spark, job, places
+        self._watched: dict[str, Watched] = {}
+        self._lines: dict[str, CapacityModel] = {}
+        self._committed: tuple[int | None, float] = (None, 0.0)
+        self._there: set[str] = set()
+        self._lost_s = 0.0
+
+    def watch(self, query: StreamingQuery, before: Step | None, origin_s: float) -> None:
+        """From now on; the counters of an earlier controller go on with the first query."""
+        window_s = max(self._job.tick_s, self._job.trigger_s or 0.0)
+        queue = QueryQueue(time.time(), self._job.objective.latency_s or 1.0, window_s)
+        watched = Watched(self._spark, query, queue, self._places)
+        if before is not None and not self._watched:
+            seen = before.seen
+            oldest_s = None if seen.latency_s is None else origin_s + seen.time_s - seen.latency_s
+            queue.go_on(seen.arrived, seen.processed, oldest_s)
+            watched.go_on(seen.batch.number if seen.batch else None)
+        self._watched[query.id] = watched
+        # A line through the batches of all queries would be none.
+        is_alone = len(self._watched) == 1
+        self._lines = {each: self._job.capacity if is_alone else Learned() for each in self._watched}
+
+    def follow(self, now_s: float, there: Collection[str] = ()) -> dict[str, list[Report]]:
+        """Batches that have ended since the last call, by query; `there` are the executors that live."""
+        self._look_for_queries()
+        self._lost_s, self._there = (now_s if self._there - {*there} else self._lost_s), {*there}
+        news = {each: watched.follow(now_s, self._lost_s) for each, watched in self._watched.items()}
+        if wrong := next((watched.wrong for watched in self._watched.values() if watched.wrong), ""):
+            raise PlantError(wrong)
+        return news
+
+    def _look_for_queries(self) -> None:
+        """Queries that were started again, perhaps under a new id. A job without a query is not an idle one."""
+        if all(each.query.isActive for each in self._watched.values()):
+            return
+        active = self._spark.streams.active
+        for watched in self._watched.values():
+            watched.look_for(active, {each.query.id for each in self._watched.values()})
+        if all(each.has_ended for each in self._watched.values()):
+            names = ", ".join(each.name for each in self._watched.values())
+            others = ", ".join(str(each.name or each.id) for each in active)
+            beside = f"; not watched: {others} (attach to it)" if others else ""
+            raise PlantError(f"every watched query has ended ({names}){beside}")
+
+    def learn(self, news: Mapping[str, list[Report]], there: Mapping[str, Executor]) -> None:
+        for query, reports in news.items():
+            models = {id(each): each for each in (self._job.capacity, self._lines[query])}.values()
+            for report in reports:
+                crew = [name for name, executor in there.items() if executor.since_s < report.ended_s]
+                for model in models:
+                    if isinstance(model, Learned):
+                        model.note(report.rows, report.execution_s - report.fixed_s, report.fixed_s, crew)
+
+    @property
+    def queues(self) -> list[QueryQueue]:
+        return [each.queue for each in self._watched.values()]
+
+    @property
+    def awaited(self) -> list[str]:
+        """Queries that have not told anything yet."""
+        return [each.name for each in self._watched.values() if each.queue.last is None]
+
+    @property
+    def unknown_backlog(self) -> list[str]:
+        """Sources that do not tell what waits."""
+        return [name for each in self._watched.values() for name in each.unknown_backlog]
+
+    @property
+    def told_by(self) -> tuple[list[str], list[str]]:
+        """By the plans alone: the sources that tell what waits in them, and those that do not."""
+        told = [each.told_by for each in self._watched.values()]
+        return [name for known, _ in told for name in known], [name for _, silent in told for name in silent]
+
+    def take_notes(self) -> list[str]:
+        """What became of the queries since the last call."""
+        notes = [note for each in self._watched.values() for note in each.notes]
+        for each in self._watched.values():
+            each.notes.clear()
+        return notes
+
+    @property
+    def backlog(self) -> float | None:
+        return _all_known([each.backlog for each in self.queues], sum)
+
+    def latency_s(self, now_s: float) -> float | None:
+        return _all_known([each.latency_s(now_s) for each in self.queues], max)
+
+    def stats(self, now_s: float) -> dict[str, OperatorStats]:
+        return {name: queue.stats(now_s) for name, queue in zip(self._names, self.queues, strict=True)}
+
+    def take_responses(self) -> dict[str, Responses]:
+        """Response times since the last call, of the queries of which they are known."""
+        taken = {name: queue.take_responses() for name, queue in zip(self._names, self.queues, strict=True)}
+        return {name: each for name, each in taken.items() if each is not None}
+
+    @property
+    def _names(self) -> list[str]:
+        return [each.query.name or f"query {number}" for number, each in enumerate(self._watched.values(), 1)]
+
+    def capacity(self, workers: int) -> float:
+        """By the model; before one is learnt, as fast as the last batches were."""
+        if (known := self._job.capacity.sustainable(workers, batch_length_s(self._job))) > 0:
+            return known
+        lasts = [queue.last for queue in self.queues if queue.last and queue.last.execution_s]
+        return sum(last.rows / last.execution_s for last in lasts)
+
+    def load(self, slots: float, workers: int) -> float:
+        """Of a worker whose slots had a task for this share of the time.
+
+        Where batches follow each other at once they have one at any rate, so it is computed. Where a trigger is
+        overrun, and nobody tells what waits, it is full.
+        """
+        pairs = [(each.queue, self._lines[name]) for name, each in self._watched.items() if not each.has_ended]
+        if not self._job.trigger_s:
+            computed = batch_load(pairs, workers, self._job)
+            lasts = [queue.last.execution_s for queue, _ in pairs if queue.last]
+            part = max(lasts, default=0.0) / batch_length_s(self._job)
+            return slots if computed is None else bounded(computed, slots, part)
+        took_s = max((queue.last.execution_s for queue, _ in pairs if queue.last and not queue.knows_lag), default=0.0)
+        return max(slots, 1.0) if took_s > self._job.trigger_s else slots
+
+    def rest(self) -> bool:
+        """Do all queries rest, or has the one with the longest batches just committed one? Looked at for a while:
+        where batches follow each other at once, the moment between them is short."""
+        until_s = time.monotonic() + REST_S
+        running = [each for each in self._watched.values() if not each.has_ended]
+        longest = max(running, key=lambda each: each.queue.last.execution_s if each.queue.last else 0.0, default=None)
+        while longest is not None and any(each.query.status["isTriggerActive"] for each in running):
+            before, looked_s = self._committed
+            self._committed = (last_batch(longest.query), time.monotonic())
+            if before not in (None, self._committed[0]) and self._committed[1] - looked_s < COMMIT_S:
+                return True
+            if time.monotonic() > until_s:
+                return False
+            time.sleep(LOOK_S)
+        return True
+
+
+def _all_known(values: list[float | None], whole: Callable[[list[float]], float]) -> float | None:
+    known = [value for value in values if value is not None]
+    return whole(known) if len(known) == len(values) else None

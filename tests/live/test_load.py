@@ -1,0 +1,70 @@
+"""The load of batches that follow each other at once, learnt from the batches alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.core.dataflow import Dataflow, Operator
+from penstock.core.job import Job
+from penstock.core.objective import Limits, Objective
+from penstock.live.learned import Learned
+from penstock.live.load import batch_load
+from penstock.live.progress import Report, SourceReport
+from penstock.live.queue import QueryQueue
+from penstock.models.capacity import linear
+
+JOB = Job("job", Dataflow((Operator("job", 0.0),)), Learned(), Limits(1, 8), 5.0, objective=Objective(60.0))
+# 200 tasks of 50 ms and a fixed second a batch, 1 ms a row, on four workers: half of the time slots have a task.
+FIXED_S, LAUNCH_S, ROW_S, CREW = 1.0, 10.0, 0.001, ("1", "2", "3", "4")
+
+
+def followed(rates: list[float], knows_lag: bool = True) -> tuple[QueryQueue, Learned]:
+    """A job with Spark's default trigger at one rate after the other, 20 batches each, ten of one rate being enough."""
+    queue, line = QueryQueue(0.0, 60.0, 10.0), Learned()
+    now_s, end, took_s = 0.0, 0, 3.0
+    for number in range(20 * len(rates)):
+        rate = rates[number // 20]
+        rows = round(rate * took_s * (1.1 if number % 2 else 0.9))
+        work_s = (LAUNCH_S + ROW_S * rows) / len(CREW)
+        took_s, begun_s = FIXED_S + work_s, now_s
+        now_s, end = now_s + took_s, end + rows
+        source = SourceReport("KafkaV2[Subscribe[t]]", rows, end, end)
+        batch = Report("q", number, begun_s, took_s, FIXED_S, rows, None, 0.0, (source,))
+        line.note(rows, work_s, FIXED_S, CREW)
+        waits = rate * took_s if knows_lag else None
+        queue.advance(now_s, [batch], lambda _, waits=waits: waits, is_busy=True)  # type: ignore[misc]
+    return queue, line
+
+
+@pytest.mark.parametrize("knows_lag", [True, False], ids=["known", "unknown"])
+def test_a_fifty_fold_drop_of_the_rate_is_a_drop_of_the_load(knows_lag: bool) -> None:
+    # 2,500 rows/s take 2.5 workers, and 10 s of launches in every 30: (2.5 + 1/3) / (1 - 1/30) of 4.
+    queue, line = followed([500.0, 2500.0], knows_lag)
+    assert batch_load([(queue, line)], 4, JOB) == pytest.approx(0.73, rel=0.15)
+    queue, line = followed([500.0, 2500.0, 50.0], knows_lag)
+    assert batch_load([(queue, line)], 4, JOB) == pytest.approx(0.10, abs=0.03)
+    # On the one worker that this asks for, it would be four times as much: it stays.
+    assert batch_load([(queue, line)], 1, JOB) == pytest.approx(0.40, abs=0.12)
+
+
+def test_a_line_through_batches_of_one_size_says_nothing() -> None:
+    queue, line = followed([0.0])
+    line.note(100.0, 2.5, FIXED_S, CREW)
+    for _ in range(20):
+        line.note(100.0, 2.5, FIXED_S, CREW)
+    assert batch_load([(queue, line)], 4, JOB) is None
+
+
+def test_what_waits_beyond_two_batches_counts_as_load() -> None:
+    queue, line = followed([500.0, 2500.0, 50.0])
+    queue.advance(10_000.0, [], lambda _: 60_000.0)
+    # 60,000 rows within 30 s are 2,000 a second more.
+    calm, behind = batch_load([(followed([500.0, 2500.0, 50.0])[0], line)], 4, JOB), batch_load([(queue, line)], 4, JOB)
+    assert calm is not None
+    assert behind is not None
+    assert behind - calm > 0.4
+
+
+def test_a_model_that_was_measured_needs_no_line() -> None:
+    queue, _ = followed([500.0])
+    assert batch_load([(queue, linear(per_worker=250.0))], 4, JOB) == pytest.approx(0.5, rel=0.1)
