@@ -27,6 +27,7 @@ from penstock.live.kafka import Broker
 from penstock.pipeline.session import session
 
 POLICY = Path(__file__).with_name("updown.py")
+CANARY = "canary-Zk81mQ"  # a password that nothing may show
 TOPIC = "chaos"
 RATE = 1000.0
 WORKERS = 4
@@ -59,8 +60,16 @@ class World:
         control = ["--policy", f"{POLICY}:UpDown", "--min", "1", "--max", str(WORKERS), "--tick", "3s"]
         job = ["--trigger", "2s", "--partitions", "4", "--journal", str(self.journal)]
         words = ["run", "wordcount", *source, *control, *job, "--checkpoint", str(self.checkpoint)]
+        (self.folder / "options").write_text("kafka.ssl.key.password=${CHAOS_PASSWORD}\n")
+        command = [sys.executable, "-m", "penstock", *words, "--options", str(self.folder / "options")]
+        environment = {**os.environ, "CHAOS_PASSWORD": CANARY}
         with (self.folder / "driver.log").open("ab") as log:
-            self.driver = subprocess.Popen([sys.executable, "-m", "penstock", *words], stdout=log, stderr=log)
+            self.driver = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+
+    def leaks(self) -> list[str]:
+        """Files that show the password: journal, log, checkpoint."""
+        files = (path for path in self.folder.rglob("*") if path.is_file())
+        return [path.name for path in files if CANARY.encode() in path.read_bytes()]
 
     def kill_driver(self) -> None:
         assert self.driver is not None
@@ -118,7 +127,8 @@ def chaos(seconds: float, seed: int = 0) -> dict[str, Any]:
             if world.driver is not None and world.driver.poll() is None:
                 world.kill_driver()
         actions, _, _ = world.steps()
-        return {"fed": feeder.fed, "actions": actions, "killed": dict(world.killed), **_compare(world, feeder.counts)}
+        compared = _compare(world, feeder.counts)
+        return {"fed": feeder.fed, "actions": actions, "killed": dict(world.killed), "leaks": world.leaks(), **compared}
 
 
 def _wait_for_steps(world: World) -> None:
@@ -197,6 +207,8 @@ def verdict(found: dict[str, Any], actions_least: int = 20) -> list[str]:
     problems = []
     if found["wrong"] or found["counted"] != found["fed"]:
         problems.append("LOST OR COUNTED TWICE")
+    if found["leaks"]:
+        problems.append(f"the password stands in {', '.join(found['leaks'])}")
     if found["actions"] < actions_least:
         problems.append(f"only {found['actions']} scaling actions: {actions_least} are needed")
     return problems + [

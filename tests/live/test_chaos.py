@@ -18,8 +18,10 @@ def test_every_event_is_counted_exactly_once() -> None:
 
 def test_a_verdict_fails_for_what_was_lost_and_for_what_did_not_happen() -> None:
     fine = {"fed": 5, "counted": 5, "wrong": {}, "actions": 20, "killed": {"executor": 1, "driver": 1, "broker": 1}}
+    fine |= {"leaks": []}
     assert verdict(fine) == []
     assert verdict(fine | {"counted": 6}) == ["LOST OR COUNTED TWICE"]
     assert verdict(fine | {"wrong": {"k1": (2, 1)}}) == ["LOST OR COUNTED TWICE"]
+    assert verdict(fine | {"leaks": ["driver.log"]}) == ["the password stands in driver.log"]
     assert verdict(fine | {"actions": 19}) == ["only 19 scaling actions: 20 are needed"]
     assert verdict(fine | {"killed": {"executor": 1, "driver": 1}}) == ["no broker was killed"]

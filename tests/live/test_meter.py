@@ -127,9 +127,9 @@ def test_an_app_that_does_not_work_is_one_line(function: str, message: str, tmp_
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--workers", "0"], "write worker counts, as in 1,2,3"),
-        (["--repeat", "0"], "0 is no count: give 1 or more"),
-        (["--partitions-per-worker", "0"], "0 is no count: give 1 or more"),
+        (["--workers", "0"], "0 is no whole number from 1 to 10000"),
+        (["--repeat", "0"], "0 is no whole number from 1"),
+        (["--partitions-per-worker", "0"], "0 is no whole number from 1"),
         (["--master", "spark://127.0.0.1:1"], "the master spark://127.0.0.1:1 does not answer"),
         (["--master", "local[2]"], "it has no executors to count"),
         (["--master", "spark://elsewhere:7077"], "give --folder a path that all its workers see"),
@@ -181,7 +181,8 @@ def test_the_same_from_kafka(tmp_path: Path) -> None:
 def test_a_topic_that_does_not_exist_and_a_broker_that_stops_in_the_middle(tmp_path: Path) -> None:
     with Broker.start() as broker:
         broker.create_topic("clicks")
-        place = ("--source", "kafka", "--broker", broker.address)
+        (tmp_path / "secret").write_text("kafka.ssl.key.password=canary-Zk81mQ\n")
+        place = ("--source", "kafka", "--broker", broker.address, "--options", str(tmp_path / "secret"))
         missing = penstock(tmp_path, "measure", "grep", *place, "--topic", "click", "-o", "s.parquet")
         assert "unknown topic" in failed(missing)
         assert "did you mean 'clicks'" in missing.stderr
@@ -195,4 +196,5 @@ def test_a_topic_that_does_not_exist_and_a_broker_that_stops_in_the_middle(tmp_p
         assert process.returncode == 3, said
         assert re.search(rf"{broker.address} (stopped answering|does not answer)", said)
         assert len(said.strip().splitlines()) == 1
+        assert "canary-Zk81mQ" not in said + missing.stderr
         assert wait_for_none(scratch) == []

@@ -31,7 +31,10 @@ class Pause:
         self._is_set = is_set
         if self._file is not None:
             with contextlib.suppress(OSError):
-                self._file.touch() if is_set else self._file.unlink(missing_ok=True)
+                if is_set:
+                    self._file.touch()
+                elif not self._file.stat().st_size:  # one with something in it is not ours to remove
+                    self._file.unlink()
                 self._is_set = False
 
     def end(self) -> None:
