@@ -205,7 +205,7 @@ def test_the_figures_say_what_runs_and_whether_the_objective_holds(growing: Any)
 
 def test_what_is_unknown_does_not_break_the_page(made: Made, tmp_path: Path) -> None:
     step = next(iter(made(count=1).steps()))
-    odd = replace(step, seen=replace(step.seen, backlog=float("nan"), capacity=float("nan")))
+    odd = replace(step, seen=replace(step.seen, backlog=None, latency_s=None))
     with JournalWriter.at(tmp_path / "odd.jsonl", made().header()) as writer:
         writer.write(odd)
     with LiveRun(tmp_path / "odd.jsonl") as live:
