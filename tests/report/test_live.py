@@ -211,7 +211,7 @@ def test_what_is_unknown_does_not_break_the_page(made: Made, tmp_path: Path) -> 
     with LiveRun(tmp_path / "odd.jsonl") as live:
         live.advance()
         text = json.dumps(delta(live, Known(), 0.0), allow_nan=False)
-    assert '"–"' in json.dumps(json.loads(text), ensure_ascii=False)
+    assert "unknown" in json.dumps(json.loads(text), ensure_ascii=False)
 
 
 def test_the_page_asks_its_own_server_alone_and_names_stay_text(made: Made) -> None:
