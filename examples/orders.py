@@ -1,10 +1,16 @@
-"""A job of your own to measure: the value of orders by country. From this folder:
+"""Jobs of your own: orders as they come, and their value by country. From this folder:
 
 penstock measure orders:by_country --workers 1,2,3 -o orders.parquet
+penstock run orders:each --files incoming/ --to parquet:out --output-mode append --min 1 --max 4
 """
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+
+def each(rows: DataFrame) -> DataFrame:
+    """Every order by itself: country and cents."""
+    return rows.select(F.from_csv("value", "country STRING, cents LONG").alias("order")).select("order.*")
 
 
 def by_country(rows: DataFrame) -> DataFrame:

@@ -20,20 +20,25 @@ from penstock.core.units import duration_s
 if TYPE_CHECKING:
     from penstock.core.loop import Step
     from penstock.live.driver import RunPlan
+    from penstock.live.sinks import Sink
     from penstock.live.wanted import Wanted
 
 ABOUT = """\
 Run a streaming app and keep it at the right number of executors: the same policies that `penstock
 replay` compares. Without --master, on a real Spark cluster on this machine. Ctrl-C ends the job at a
 batch boundary and keeps its checkpoint; started again with the same --checkpoint and --journal, it
-goes on where it stopped. To scale a job of your own, put one line into it instead:
+goes on where it stopped. Results go --to a folder (each row exactly once), a topic of the same broker or
+a function of yours (at least once), or nowhere (noop: our own apps, if nothing else is said). An app may
+also return a DataStreamWriter, or a query that it has started: --to app. To scale a job of your own,
+put one line into it instead:
 
   controller = penstock.attach(spark, query, policy="filtered", limits=(1, 8), journal="job.jsonl")
 """
 EXAMPLES = """\
 examples:
   penstock run wordcount --source kafka --broker 127.0.0.1:9092 --topic text --min 1 --max 5 --journal run.jsonl
-  penstock run mymodule:transform --files incoming/ --min 1 --max 4 --policy mst --model model.json
+  penstock run mymodule:transform --files incoming/ --to parquet:out --min 1 --max 4 --policy mst
+  penstock run mymodule:transform --files incoming/ --to mymodule:write --checkpoint state --min 1 --max 4
   penstock run wordcount --files incoming/ --min 1 --max 4 --dry-run        # decide and journal, change nothing
   penstock serve run.jsonl                                                  # watch it
   kill -USR1 PID                                                            # freeze it; again: let it go on
@@ -58,8 +63,15 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def _add_job(parser: argparse.ArgumentParser) -> None:
     job = parser.add_argument_group("the job")
     job.add_argument("--files", type=Path, metavar="DIR", help="read the files that come into this folder")
+    job.add_argument(
+        "--to", metavar="SINK", help="where results go: parquet:DIR, json:DIR, kafka:TOPIC, console, noop, …"
+    )
+    modes = ("append", "update", "complete")
+    job.add_argument("--output-mode", choices=modes, help="of the results (the app's OUTPUT_MODE, or update)")
     job.add_argument("--trigger", default="10s", metavar="T", help="a batch every so often (10s)")
-    job.add_argument("--checkpoint", type=Path, metavar="DIR", help="kept across restarts (a folder that is removed)")
+    job.add_argument(
+        "--checkpoint", type=Path, metavar="DIR", help="kept across restarts (beside results; else removed)"
+    )
     job.add_argument("--partitions", type=count, default=10, metavar="N", help="of the state (10)")
     job.add_argument("--rows-max", type=count, metavar="N", help="rows, or files, that a batch may read")
     job.add_argument("--cores", type=cores, metavar="N", help="of each executor (0.25; 1 with --master)")
@@ -106,6 +118,11 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
     elif not options.files.is_dir():
         raise BadInput(f"--files {options.files}: no such folder")
     app = find_app(options.app, APPS)
+    sink = _sink(options, is_ours=options.app in APPS)
+    checkpoint = options.checkpoint or sink.checkpoint
+    if sink.kind == "kafka" and kafka is None:
+        raise BadInput("--to kafka goes to the broker that is read: give --source kafka --broker HOST:PORT")
+    sink.check(checkpoint, options.output_mode or app.output_mode)
     wanted = replace(
         _wanted(options),
         app=app.name,
@@ -118,7 +135,9 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
         app=app,
         wanted=wanted,
         folder=options.files or scratch,
-        checkpoint=(options.checkpoint or scratch / "checkpoint").absolute(),
+        checkpoint=(checkpoint or scratch / "checkpoint").absolute(),
+        sink=sink,
+        output_mode=options.output_mode,
         trigger_s=duration_s(options.trigger, "--trigger"),
         cores=wanted.cores or 1.0,
         partitions=options.partitions,
@@ -127,6 +146,15 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
         rows_max=options.rows_max,
         seconds=duration_s(options.seconds, "--for") if options.seconds else None,
     )
+
+
+def _sink(options: argparse.Namespace, is_ours: bool) -> Sink:
+    """Where results go. Those of our apps are there to be measured; a user's may be somebody's orders."""
+    from penstock.live.sinks import CHOICES, Sink
+
+    if options.to is None and not is_ours and not options.dry_run:
+        raise BadInput(f"nobody says where the results go: --to {CHOICES}")
+    return Sink.parse(options.to or "noop")
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.apps.app import App
 from penstock.core.errors import BadInput, WorldFailed
@@ -26,6 +27,7 @@ from penstock.live.jars import kafka_jars
 from penstock.live.kafka import KafkaSource
 from penstock.live.plant import BusySeconds
 from penstock.live.sampler import called
+from penstock.live.sinks import CHOICES, Sink
 from penstock.live.wanted import Wanted
 from penstock.pipeline.session import reach, session
 
@@ -49,10 +51,17 @@ class RunPlan:
     partitions: int = 10
     master: str | None = None
     kafka: KafkaSource | None = None
+    sink: Sink = Sink("noop")
+    output_mode: str | None = None
+    """None: the app's own."""
     rows_max: int | None = None
     """Of a batch: maxOffsetsPerTrigger, or files for a folder."""
     seconds: float | None = None
     """End after so long; None runs until it is told to end."""
+
+    @property
+    def mode(self) -> str:
+        return self.output_mode or self.app.output_mode
 
     @property
     def slots(self) -> int:
@@ -119,15 +128,26 @@ def _settings(plan: RunPlan) -> dict[str, str]:
 
 
 def _start(spark: SparkSession, plan: RunPlan) -> StreamingQuery:
-    result = called(plan.app, _stream(spark, plan))
-    if not getattr(result, "isStreaming", False):
-        raise BadInput(f"app {plan.app.name} is not streaming: return a DataFrame made of the one it was given")
-    writer = result.writeStream.format("noop").outputMode(plan.app.output_mode).queryName(plan.app.name)
-    writer = writer.option("checkpointLocation", str(plan.checkpoint))
+    result: object = called(plan.app, _stream(spark, plan))
+    log.info("results go to %s", plan.sink)
+    if (plan.sink.kind == "app") != isinstance(result, (StreamingQuery, DataStreamWriter)):
+        right = f"give --to {CHOICES}" if plan.sink.kind == "app" else "give --to app, and no other sink"
+        raise BadInput(f"app {plan.app.name} returns a {type(result).__name__}: {right}")
+    if isinstance(result, StreamingQuery):
+        return result
     try:
+        writer = _writer(result, plan).queryName(plan.app.name).option("checkpointLocation", str(plan.checkpoint))
         return writer.trigger(processingTime=f"{plan.trigger_s:g} seconds").start()
     except PySparkException as error:
         raise BadInput(f"app {plan.app.name} cannot be started: {str(error).splitlines()[0][:300]}") from None
+
+
+def _writer(result: object, plan: RunPlan) -> DataStreamWriter:
+    if isinstance(result, DataStreamWriter):
+        return result
+    if not isinstance(result, DataFrame) or not result.isStreaming:
+        raise BadInput(f"app {plan.app.name} is not streaming: return a DataFrame made of the one it was given")
+    return plan.sink.writer(result, plan.kafka).outputMode(plan.mode)
 
 
 def _stream(spark: SparkSession, plan: RunPlan) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -17,8 +17,8 @@ class PlannedSource:
 
     kind: str
     """`kafka`, `rate`, `socket`, or `FileSource` for a folder."""
-    options: Mapping[str, str]
-    """Names in lower case."""
+    options: Mapping[str, str] = field(repr=False)
+    """Names in lower case; passwords may be among them."""
 
     def __str__(self) -> str:
         if self.kind == "kafka":
