@@ -1,4 +1,4 @@
-"""Rows of which 28 kB are hashed, counted by key; default trigger and partitions. Usage: heavy.py SERVERS TYPE TOPICS"""
+"""Rows of which 28 kB are hashed, counted by key; default trigger and partitions. Words: SERVERS TYPE TOPICS"""
 
 import sys
 
