@@ -31,7 +31,7 @@ from penstock.live.kafka import Broker
 EXAMPLES = Path(pyspark.__file__).parent / "examples" / "src" / "main" / "python" / "sql" / "streaming"
 OWN = Path(__file__).with_name("jobs")
 PAGE = Path("docs/foreign.md")
-START_S, DRAIN_S, DOWN_S = 240.0, 300.0, 240.0
+START_S, DRAIN_S, DOWN_S = 600.0, 300.0, 240.0
 
 
 JOBS = (
@@ -64,7 +64,8 @@ def run(job: Foreign, folder: Path, python_path: str = "") -> Outcome:
         script = attached(job, folder, journal)
         settings = {**_settings(job, folder), **cluster.settings}
         process = stack.enter_context(_submitted(script, words, settings, python_path))
-        _wait(lambda: len(_steps(journal)) > 0, process, folder, START_S)
+        if not _wait(lambda: len(_steps(journal)) > 0, process, folder, START_S):
+            raise SystemExit(f"{job.name} did not begin within {START_S:.0f} s: {_log(folder)[-2000:]}")
         feeder.start()
         _wait(lambda: time.time() > feeder.begun_s + job.seconds, process, folder, job.seconds + 60)
         feeder.stop()

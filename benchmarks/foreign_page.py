@@ -110,7 +110,7 @@ HEAD = (
     "# Jobs that nobody here wrote",
     "",
     "Made by `scripts/bench foreign`. Spark's own example jobs, taken from the installed package with one line put in,",
-    '`penstock.attach(spark, query, limits=(1, 4), tick="5s", journal=…)`, and two jobs of our own for what they lack.',
+    '`penstock.attach(spark, query, limits=(1, 4), tick="5s", journal=…)`, and three of our own for what they lack.',
     "Nobody told it where the lag is, how often a batch is due, or what the job can do.",
     "",
     f"A cluster of 1 to {WORKERS} executors of {CORES:g} core on a machine of 2 cores. *Off* is the rate seen against",
