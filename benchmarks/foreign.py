@@ -20,7 +20,7 @@ from pathlib import Path
 import pyspark
 
 from benchmarks.feeding import Feeder, KafkaFeeder, SocketFeeder
-from benchmarks.foreign_page import CORES, HEAD, KEYS, STEPS, TICK_S, Foreign, Outcome, rows
+from benchmarks.foreign_page import CORES, HEAD, KEYS, LIGHT, STEPS, TICK_S, Foreign, Outcome, rows
 from penstock.core.errors import PenstockError
 from penstock.core.journal import Journal
 from penstock.core.loop import Step
@@ -36,8 +36,15 @@ START_S, DRAIN_S, DOWN_S = 600.0, 300.0, 240.0
 
 JOBS = (
     Foreign("Kafka word count", EXAMPLES / "structured_kafka_wordcount.py", load=STEPS),
-    Foreign("windowed word count", EXAMPLES / "structured_network_wordcount_windowed.py", "socket", ("20", "10")),
-    Foreign("sessionization", EXAMPLES / "structured_sessionization.py", "socket", lines=KEYS),
+    Foreign(
+        "windowed word count",
+        EXAMPLES / "structured_network_wordcount_windowed.py",
+        feeds="socket",
+        words=("20", "10"),
+        load=LIGHT,
+        lines=KEYS,
+    ),
+    Foreign("sessionization", EXAMPLES / "structured_sessionization.py", feeds="socket", load=LIGHT, lines=KEYS),
     Foreign("heavy rows, 200 partitions", OWN / "heavy.py", lines=KEYS, load=STEPS),
     Foreign("join of two streams", OWN / "join.py", lines=KEYS, reads=2),
     Foreign("slow foreachBatch", OWN / "slow.py", lines=KEYS, load=((20.0, 45.0), (200.0, 75.0), (20.0, 60.0))),
