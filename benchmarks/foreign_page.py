@@ -10,7 +10,7 @@ from benchmarks.feeding import Feeder
 from penstock.core.loop import Step
 
 WORKERS, CORES, TICK_S = 4, 0.5, 5.0
-STEPS = ((300.0, 120.0), (3000.0, 75.0), (10_000.0, 90.0), (2000.0, 90.0), (200.0, 90.0))
+STEPS = ((300.0, 75.0), (3000.0, 75.0), (10_000.0, 90.0), (2000.0, 90.0), (200.0, 90.0))
 SHORT = ((200.0, 45.0), (2000.0, 60.0), (200.0, 60.0))
 LIGHT = ((100.0, 30.0), (500.0, 45.0), (100.0, 45.0))
 # 40 words a line: 10,000 lines a second are more than one worker of a quarter of a core can count.
