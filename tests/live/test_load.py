@@ -48,8 +48,7 @@ def test_a_fifty_fold_drop_of_the_rate_is_a_drop_of_the_load(knows_lag: bool) ->
 
 
 def test_a_line_through_batches_of_one_size_says_nothing() -> None:
-    queue, line = followed([0.0])
-    line.note(100.0, 2.5, FIXED_S, CREW)
+    queue, line = followed([100.0])[0], Learned()
     for _ in range(20):
         line.note(100.0, 2.5, FIXED_S, CREW)
     assert batch_load([(queue, line)], 4, JOB) is None
