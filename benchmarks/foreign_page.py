@@ -12,7 +12,7 @@ from penstock.core.loop import Step
 WORKERS, CORES, TICK_S = 4, 0.5, 5.0
 STEPS = ((300.0, 75.0), (3000.0, 75.0), (10_000.0, 90.0), (2000.0, 90.0), (200.0, 90.0))
 SHORT = ((200.0, 45.0), (2000.0, 60.0), (200.0, 60.0))
-LIGHT = ((100.0, 30.0), (500.0, 45.0), (100.0, 45.0))
+LIGHT = ((100.0, 45.0), (500.0, 60.0), (100.0, 60.0))
 # 40 words a line: 10,000 lines a second are more than one worker of a quarter of a core can count.
 LINES = tuple(" ".join(f"w{(7 * line + 13 * word) % 997}" for word in range(40)) for line in range(200))
 KEYS = tuple(f"k{number}" for number in range(100))

@@ -99,7 +99,7 @@ def test_a_job_follows_its_policy_and_goes_on_after_ctrl_c(incoming: Path, tmp_p
     # The same job again with a policy that replays too, unchanged: the later of two --policy counts.
     mine = f"{Path(__file__).parents[2] / 'examples' / 'mine.py'}:Mine"
     again = subprocess.run(
-        [*words, "--policy", mine, "--for", "25s"],
+        [*words, "--policy", mine, "--for", "45s"],
         env=environment(tmp_path),
         capture_output=True,
         text=True,
