@@ -10,8 +10,9 @@ from benchmarks.feeding import Feeder
 from penstock.core.loop import Step
 
 WORKERS, CORES, TICK_S = 4, 0.5, 5.0
-STEPS = ((300.0, 120.0), (3000.0, 75.0), (10_000.0, 90.0), (2000.0, 90.0), (200.0, 90.0))
+STEPS = ((300.0, 75.0), (3000.0, 75.0), (10_000.0, 90.0), (2000.0, 90.0), (200.0, 90.0))
 SHORT = ((200.0, 45.0), (2000.0, 60.0), (200.0, 60.0))
+LIGHT = ((100.0, 45.0), (500.0, 60.0), (100.0, 60.0))
 # 40 words a line: 10,000 lines a second are more than one worker of a quarter of a core can count.
 LINES = tuple(" ".join(f"w{(7 * line + 13 * word) % 997}" for word in range(40)) for line in range(200))
 KEYS = tuple(f"k{number}" for number in range(100))
@@ -110,7 +111,7 @@ HEAD = (
     "# Jobs that nobody here wrote",
     "",
     "Made by `scripts/bench foreign`. Spark's own example jobs, taken from the installed package with one line put in,",
-    '`penstock.attach(spark, query, limits=(1, 4), tick="5s", journal=…)`, and two jobs of our own for what they lack.',
+    '`penstock.attach(spark, query, limits=(1, 4), tick="5s", journal=…)`, and three of our own for what they lack.',
     "Nobody told it where the lag is, how often a batch is due, or what the job can do.",
     "",
     f"A cluster of 1 to {WORKERS} executors of {CORES:g} core on a machine of 2 cores. *Off* is the rate seen against",

@@ -1,4 +1,4 @@
-"""Rows of which 28 kB are hashed, counted by key; default trigger and partitions. heavy.py SERVERS TYPE TOPICS"""
+"""Rows of which 30 kB are hashed, counted by key; default trigger and partitions. Words: SERVERS TYPE TOPICS"""
 
 import sys
 
@@ -10,7 +10,7 @@ if __name__ == "__main__":
     spark = SparkSession.builder.appName("Heavy").getOrCreate()
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers).option(kind, topics)
     rows = reader.load().select(F.col("value").cast("string").alias("key"))
-    hashed = rows.select("key", F.sha2(F.repeat("key", 14_000), 512).alias("hash"))
+    hashed = rows.select("key", F.sha2(F.repeat("key", 10_000), 512).alias("hash"))
     counts = hashed.groupBy("key").agg(F.max("hash").alias("hash"), F.count("*").alias("count"))
     query = counts.writeStream.format("noop").outputMode("update").start()
     query.awaitTermination()

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from penstock.core.allocation import Allocation
 from penstock.core.job import CapacityModel, Job
-from penstock.core.loop import Decision, Plant, Policy
+from penstock.core.loop import Decision, Plant, Policy, needs_lag
 from penstock.core.observation import Observation, WorkerTable
 from penstock.sim.plant import SimulatedPlant
 from penstock.sim.scenario import Scenario
@@ -35,6 +35,18 @@ def check_policy(make: Callable[[Job], Policy]) -> None:
     later = [len(decision.target.workers) for decision in _decisions(make(job), shifted)]
     assert later == _counts(first), "shifting all times must change no decision"
     _check_patience(make(job), job)
+    if not needs_lag(make(job)):
+        _check_blind(make(job), seen[:60])
+
+
+def _check_blind(policy: Policy, seen: list[Observation]) -> None:
+    """On a live job it may be unknown what waits; a policy that cannot do without says `needs_lag = True`."""
+    for observation in seen:
+        try:
+            policy.decide(replace(observation, backlog=None, latency_s=None))
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise AssertionError(f"without backlog and latency: {what}; set needs_lag = True, or mind None") from error
 
 
 def _check_form(policy: Policy, decisions: list[Decision]) -> None:

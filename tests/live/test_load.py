@@ -48,8 +48,7 @@ def test_a_fifty_fold_drop_of_the_rate_is_a_drop_of_the_load(knows_lag: bool) ->
 
 
 def test_a_line_through_batches_of_one_size_says_nothing() -> None:
-    queue, line = followed([0.0])
-    line.note(100.0, 2.5, FIXED_S, CREW)
+    queue, line = followed([100.0])[0], Learned()
     for _ in range(20):
         line.note(100.0, 2.5, FIXED_S, CREW)
     assert batch_load([(queue, line)], 4, JOB) is None
@@ -68,3 +67,10 @@ def test_what_waits_beyond_two_batches_counts_as_load() -> None:
 def test_a_model_that_was_measured_needs_no_line() -> None:
     queue, _ = followed([500.0])
     assert batch_load([(queue, linear(per_worker=250.0))], 4, JOB) == pytest.approx(0.5, rel=0.1)
+
+
+def test_a_stream_that_is_idle_is_no_load_however_long_its_last_batch_took() -> None:
+    queue, line = followed([500.0, 2500.0])
+    for later_s in (20.0, 40.0):
+        queue.advance(10_000.0 + later_s, [], lambda _: 0.0)
+    assert batch_load([(queue, line)], 4, JOB) == 0

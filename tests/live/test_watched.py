@@ -102,6 +102,17 @@ def test_rows_of_batches_that_nobody_saw_are_counted() -> None:
     assert under.unknown_backlog == ["KafkaV2[Subscribe[clicks]]"]
 
 
+def test_batches_from_before_the_first_look_do_not_count_though_that_saw_an_idle_trigger() -> None:
+    past = [read(number, 100 * number, 100 * number + 100) for number in range(5)]
+    idle = read(5, 500, 500) | {"timestamp": "2026-11-15T13:59:59Z"}
+    query = Query("a", recentProgress=[*past, idle])
+    under = watched(query)
+    under.follow(time.time())
+    query.recentProgress = [*past, read(5, 500, 530)]
+    (report,) = under.follow(time.time())
+    assert (report.batch, under.queue.processed, under.queue.arrived) == (5, 30, 30)
+
+
 def queries(*watch: Query, session: Session) -> Queries:
     job = Job("job", Dataflow((Operator("job", 0.0),)), Learned(), Limits(1, 4), 5.0)
     made = Queries(cast(SparkSession, session), job, Places())

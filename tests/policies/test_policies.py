@@ -143,6 +143,13 @@ class Silent(Mine):
 class Leaves(Mine):
     def decide(self, seen):
         raise SystemExit(0)
+
+class Sees(Mine):
+    def decide(self, seen):
+        return Decision(seen.target.resized(2 if seen.backlog > 600 else 1), "by what waits")
+
+class Needs(Sees):
+    needs_lag = True
 """
 
 
@@ -161,6 +168,11 @@ class TestAPolicyOfOnesOwn:
 
     def test_keeps_the_contract(self, file: Path) -> None:
         check_policy(Named.parse(f"{file}:Mine").build)
+
+    def test_one_that_cannot_do_without_the_backlog_says_so(self, file: Path) -> None:
+        check_policy(Named.parse(f"{file}:Needs").build)
+        with pytest.raises(AssertionError, match=r"without backlog and latency: .* set needs_lag = True, or mind None"):
+            check_policy(Named.parse(f"{file}:Sees").build)
 
     def test_what_it_raises_is_one_line_that_says_where(self, file: Path) -> None:
         with pytest.raises(BadInput, match=r"Broken at 60 s failed: ZeroDivisionError.*mine.py, line 15"):

@@ -34,6 +34,8 @@ def batch_load(queues: Iterable[tuple[QueryQueue, CapacityModel]], workers: int,
     """
     total, longest_s = 0.0, batch_length_s(job)
     for queue, line in queues:
+        if not queue.input_rate and not queue.backlog:
+            continue  # without rows there is no batch, and nothing to launch
         last_s = queue.last.execution_s if queue.last is not None else 0.0
         waiting = max(0.0, (queue.backlog or 0.0) - 2 * last_s * queue.input_rate)
         needed = _needed(line, queue.input_rate + waiting / longest_s, workers, longest_s)

@@ -11,6 +11,7 @@ from penstock.live.progress import Report
 from penstock.sim.fifo import Fifo
 
 JUST_BEFORE_S = 1e-3
+BEGINS = 1000  # batches of a tenth of a second fill a window of 15 s with 150
 
 
 class QueryQueue:
@@ -24,7 +25,7 @@ class QueryQueue:
         self._now_s = begun_s
         self._window_s = window_s
         self._past: deque[tuple[float, float, float]] = deque([(begun_s, 0.0, 0.0)])
-        self._begins: deque[tuple[float, float]] = deque()
+        self._begins: deque[tuple[float, float]] = deque(maxlen=BEGINS)
         """When batches began, and what they read."""
         self._rates = (0.0, 0.0)
         self._goes_on = False

@@ -119,8 +119,7 @@ class Watched:
     def _news(self) -> list[Report]:
         """Batches that ended since the last look; of those before the first look, the last alone.
 
-        An idle trigger reports, too: 0 rows under the number of the batch to come. It counts as seen only at the
-        beginning, where it says that there is nothing to read.
+        An idle trigger reports, too, and counts at the beginning alone, where it says that there is nothing to read.
         """
         last = self.query.lastProgress
         if last is None or (mark := (last.get("batchId"), last.get("timestamp"))) == self._mark:
@@ -143,8 +142,8 @@ class Watched:
                 reports.append(self._counted(Report.of(progress)))
             except PlantError as error:
                 self.wrong = str(error)
-            if has_read(progress):
-                self._seen = batch
+            # An idle trigger has the number of the batch to come: those before it have ended.
+            self._seen = batch if has_read(progress) else max(self._seen, batch - 1)
         return reports
 
     def _counted(self, report: Report) -> Report:
