@@ -118,3 +118,48 @@ def test_a_sweep_refuses_an_output_that_holds_something_else(
     assert main(["sweep", str(prepared / "world.toml"), "--policy", "static-peak", "-o", str(output)]) == 2
     assert output.read_bytes() == (prepared / "samples.parquet").read_bytes()
     assert "holds no results of a sweep" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("trace logs -o logs/b.log", "logs/b.log"),
+        ("trace rates.csv -o new.parquet", "new.parquet.quarantine"),
+        ("calibrate run.jsonl -o learnt.toml", "learnt.csv"),
+        ("calibrate run.jsonl -o run.jsonl.1 --no-load", "run.jsonl.1"),
+        ("replay --scenario traced.toml --policy static-peak --report rates.csv", "rates.csv"),
+        ("replay rates.csv --policy mine.py:Mine --report mine.py", "mine.py"),
+        ("replay rates.csv --policy threshold --journal full", "full/threshold.jsonl"),
+        ("replay rates.csv --policy static-peak --policy threshold --journal full", "full/threshold.jsonl"),
+        ("replay threshold.jsonl --policy threshold --journal .", "threshold.jsonl"),
+        ("fit samples.parquet -o link/m.json --plot full/m.json", "full/m.json"),
+    ],
+)
+def test_what_nobody_named_as_an_output_is_not_replaced(
+    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, kept: str
+) -> None:
+    for path in prepared.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "link").symlink_to("full")
+    for name in ("logs/a.log", "logs/b.log"):
+        (tmp_path / name).write_text('h - - [01/May/2024:00:00:00 +0000] "GET / HTTP/1.0" 200 5\n')
+    (tmp_path / "run.jsonl.1").write_bytes((tmp_path / "run.jsonl").read_bytes())
+    (tmp_path / "threshold.jsonl").write_bytes((tmp_path / "rates.csv").read_bytes())
+    (tmp_path / "traced.toml").write_text('[trace]\npath = "rates.csv"\n')
+    # A calibration without a load, beside a series that it does not speak of.
+    (tmp_path / "learnt.toml").write_text("# Learnt by `penstock calibrate`\n")
+    for name in ("learnt.csv", "new.parquet.quarantine", "full/threshold.jsonl", "full/m.json"):
+        (tmp_path / name).write_text("precious")
+    (tmp_path / "mine.py").write_bytes((Path(__file__).parents[2] / "examples" / "mine.py").read_bytes())
+    before = (tmp_path / kept).read_bytes()
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 2
+    assert (tmp_path / kept).read_bytes() == before
+
+
+def test_a_replay_replaces_its_own_journals(prepared: Path, tmp_path: Path) -> None:
+    words = ["replay", str(prepared / "rates.csv"), "--policy", "static-peak", "--journal", str(tmp_path / "out")]
+    assert main(words) == 0
+    assert main(words) == 0

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import BadInput
-from penstock.core.files import MARKER, own_folder, remove_own, whole, whole_folder, writable
+from penstock.core.files import (
+    MARKER,
+    forget_reads,
+    own_folder,
+    reads,
+    remove_own,
+    same_place,
+    whole,
+    whole_folder,
+    writable,
+)
 
 
 def test_a_file_takes_its_name_when_the_block_ends_well(tmp_path: Path) -> None:
@@ -57,9 +67,21 @@ def test_a_path_that_became_a_folder_meanwhile_is_not_replaced(tmp_path: Path) -
 
 def test_an_output_that_is_also_the_input_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rates.csv").write_text("1\n2\n")
-    with pytest.raises(BadInput, match="also the input"):
-        writable(tmp_path / "rates.csv", tmp_path / "." / "rates.csv")
-    writable(tmp_path / "rates.csv", None, tmp_path / "missing.csv")
+    (tmp_path / "other.csv").hardlink_to(tmp_path / "rates.csv")
+    writable(tmp_path / "other.csv")
+    reads(tmp_path / "rates.csv")
+    for name in ("rates.csv", "other.csv"):
+        with pytest.raises(BadInput, match="also an input"):
+            writable(tmp_path / name)
+    forget_reads()
+    writable(tmp_path / "rates.csv")
+
+
+@pytest.mark.parametrize("name", ["fifo", "/dev/zero", "/dev/null", "x\0y"])
+def test_what_would_never_end_is_not_read(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(BadInput, match=r"no regular file|cannot be read"):
+        reads(tmp_path / name)
 
 
 def test_a_name_that_is_too_long_is_bad_input(tmp_path: Path) -> None:
@@ -86,6 +108,21 @@ def test_a_folder_of_ours_is_taken_again_and_removed(tmp_path: Path) -> None:
     assert (folder / "part").exists()
     remove_own(folder)
     assert not folder.exists()
+
+
+def test_an_empty_folder_of_somebody_else_is_not_removed(tmp_path: Path) -> None:
+    (tmp_path / "out.partial").mkdir()
+    with pytest.raises(BadInput, match="name a new folder"):
+        own_folder(tmp_path / "out.partial", "results", is_removed=True)
+    assert (tmp_path / "out.partial").is_dir()
+
+
+def test_two_names_of_one_place_are_told(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert same_place(tmp_path / "link" / "m.json", tmp_path / "real" / "m.json")
+    assert same_place(tmp_path / "real" / ".." / "m.json", tmp_path / "m.json")
+    assert not same_place(tmp_path / "real" / "m.json", tmp_path / "m.json")
 
 
 def test_a_new_folder_comes_whole_and_marked(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import shlex
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -21,6 +23,8 @@ def main() -> int:
     parser.add_argument("--only", type=int, metavar="N", help="run case N alone, and keep its folder")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="penstock-fuzz-"))
+    if options.only is None:
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
     fuzzer = Fuzzer(folder, options.seed)
     numbers = range(options.cases) if options.only is None else [options.only]
     failures = 0

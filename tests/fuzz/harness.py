@@ -14,12 +14,14 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from penstock.cli.main import main
 from tests.fuzz import inputs, mutate
 
 HANG_S = 20
+OUTPUTS = ("-o", "--plot", "--report")
 MEMORY_BYTES = 2 << 30
 
 # Commands with the files that they read; each word in capitals is a file that was spoilt.
@@ -49,7 +51,23 @@ OPTIONS = {
     "explain good.jsonl": "--step --output",
     "calibrate good.jsonl": "-o",
 }
-PLAIN = """
+HEAD = """\
+from penstock import Decision, Knob
+class Mine:
+    needs, memory_s = frozenset({Knob.WORKERS}), 0.0
+    def __init__(self, job): self.job = job
+"""
+POLICIES = {
+    "fine": "return Decision(seen.target.resized(2), 'two')",
+    "exits": "raise SystemExit(5)",
+    "cancels": "raise GeneratorExit",
+    "odd": "return Decision(seen.target, '\\udcff')",
+    "none": "return None",
+    "many": "return Decision(seen.target.resized(10**6), 'all')",
+    "fails": "return 1 / 0",
+}
+PLAIN = """fine.py:Mine exits.py:Mine cancels.py:Mine odd.py:Mine none.py:Mine many.py:Mine fails.py:Mine
+kept.toml dir/out.toml hard.csv fine.py 1_0 ٣
 -1 0 1 2 1000000 99999999999999999999 0.95 5 1,2 1,1 1,2,99 , json table
 0s 1s 100000d 10000d 1e400s -5s 0/s 1e300/s 0MB/s 50/s 0.1/h -1/h nan/h inf/h 1e300/h
 rate latency<=0s latency<=1us latency<=1e9d latency<=1e3d
@@ -112,7 +130,11 @@ class Fuzzer:
         (folder / "good.jsonl").write_text("\n".join(self._good.journal) + "\n")
         rows = [inputs.SAMPLE | {"workers": n, "rows_per_s": 90.0 * n} for n in (1, 2, 3)]
         inputs.write_table(rows, folder / "good.parquet")
-        (folder / "mine.py").write_text("class Mine:\n    def __init__(self, job): raise SystemExit(5)\n")
+        for name, does in POLICIES.items():
+            (folder / f"{name}.py").write_text(f"{HEAD}    def decide(self, seen): {does}\n")
+        (folder / "kept.csv").write_text("mine")
+        (folder / "dir" / "threshold.jsonl").write_text("mine")
+        (folder / "hard.csv").hardlink_to(folder / "good.csv")
 
 
 def judged(case: Case) -> Verdict:
@@ -129,16 +151,24 @@ def judged(case: Case) -> Verdict:
         except BaseException:
             return Verdict("traceback", traceback.format_exc())
     said = err.getvalue()
-    gone = [path for path in before if not path.exists() and not path.is_symlink()]
-    if gone:
-        return Verdict(f"removed {gone[0].relative_to(case.folder)}", said)
+    after = _tree(case.folder)
+    named = {
+        (case.folder / word).resolve()
+        for option, word in pairwise(case.words)
+        if option in OUTPUTS and "\0" not in word
+    }
+    for path, content in before.items():
+        if after.get(path) != content and path.resolve() not in named:
+            return Verdict(f"removed or changed {path.relative_to(case.folder)}", said)
     return Verdict(_wrong(case, code, out.getvalue(), said), said, code)
 
 
 def _wrong(case: Case, code: object, out: str, said: str) -> str:
     if code not in (0, 2):
         return f"exit code {code}"
-    if "Warning" in said or "Traceback" in said or "internal error" in said:
+    if "internal error" in said:
+        return "internal error"
+    if "Warning" in said or "Traceback" in said:
         return "a warning"
     if any(not c.isprintable() for c in said.replace("\n", "")):
         return "control characters"
@@ -181,5 +211,6 @@ def _limits() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _tree(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*"))
+def _tree(folder: Path) -> dict[Path, bytes]:
+    """Every path with what it holds."""
+    return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}

@@ -15,13 +15,13 @@ from penstock.cli.explain import finite
 from penstock.cli.main import say
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
-from penstock.core.files import writable
+from penstock.core.files import reads, writable
 from penstock.core.text import one_line
 from penstock.models.calibration import Calibration, calibrate
 from penstock.models.evidence import Evidence
 from penstock.report import show
 from penstock.report.calibrated import Beside, beside, in_all, learnt_record, read_evidence
-from penstock.sim.calibrated import write_scenario
+from penstock.sim.calibrated import need_series, write_scenario
 from penstock.sim.toml import read_scenario
 
 ABOUT = """\
@@ -52,9 +52,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    writable(options.out, *options.journals)
+    for journal in options.journals:
+        reads(journal)
+    writable(options.out)
     if options.out.suffix == ".csv":
         raise BadInput(f"{options.out}: the scenario is TOML, and its load a CSV file beside it; name it scenario.toml")
+    if not options.no_load:
+        need_series(options.out)
     paths = _journals(options.journals)
     evidence = _read(paths)
     found = calibrate(evidence)

@@ -12,7 +12,7 @@ from rich.table import Table
 from penstock.cli.numbers import counts, seed
 from penstock.cli.progress import page
 from penstock.core.errors import BadInput
-from penstock.core.files import writable
+from penstock.core.files import reads, same_place, writable
 from penstock.core.text import some_of
 from penstock.models.capacity import weights, write_model
 from penstock.models.fitting import Fitted, fit_model
@@ -44,9 +44,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    reads(options.samples)
     for path in filter(None, (options.out, options.plot)):
-        writable(path, options.samples)
-    if options.plot and options.plot.absolute() == options.out.absolute():
+        writable(path)
+    if options.plot and same_place(options.plot, options.out):
         raise BadInput(f"--plot {options.plot}: it is also the model's file; name another")
     measured = read_samples(options.samples)
     _need_measured(options.train or (), measured)

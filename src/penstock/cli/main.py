@@ -17,6 +17,7 @@ from typing import NoReturn
 
 import penstock
 from penstock.core.errors import BadInput, PenstockError
+from penstock.core.files import forget_reads
 from penstock.core.text import one_line
 from penstock.entry import INTERRUPTED
 
@@ -86,7 +87,10 @@ def say(message: str) -> None:
 def main(arguments: Sequence[str] | None = None, ready: Callable[[], None] = lambda: None) -> int:
     """Run one command; returns its exit code. `ready` is called when all is loaded and the work begins."""
     words = sys.argv[1:] if arguments is None else arguments
+    forget_reads()
     try:
+        for word in words:
+            _need_text(word)
         options = parser(words).parse_args(words)
         ready()
         return int(options.run(options))
@@ -113,6 +117,13 @@ def main(arguments: Sequence[str] | None = None, ready: Callable[[], None] = lam
         return PenstockError.exit_code
 
 
+def _need_text(word: str) -> None:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise BadInput(f"{word.encode(errors='surrogateescape')!r} is not UTF-8: rename what it names") from None
+
+
 def described(error: Exception) -> str:
     """What was raised, and where."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -123,7 +134,19 @@ def run() -> NoReturn:
     """The console script, once it is loaded. SIGTERM ends a command as Ctrl-C does, so that it cleans up."""
     # py4j logs a traceback of every interrupted call; the one line that we print says it all.
     logging.getLogger().addHandler(logging.NullHandler())
-    sys.exit(main(ready=_interruptible))
+    _need_streams()
+    code = main(ready=_interruptible)
+    for number in (signal.SIGINT, signal.SIGTERM):  # all is done: what comes now comes too late
+        signal.signal(number, signal.SIG_IGN)
+    sys.exit(code)
+
+
+def _need_streams() -> None:
+    """A closed stdout takes nothing, and one of few letters shows what it lacks by its number."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def _interruptible() -> None:

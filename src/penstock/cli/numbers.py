@@ -29,7 +29,7 @@ def real(low: float, high: float) -> Callable[[str], float]:
             value = float(text)
         except ValueError:
             value = low - 1
-        if not low <= value <= high:
+        if not low <= value <= high or not text.isascii() or "_" in text:
             raise argparse.ArgumentTypeError(f"{shown(text)} is no number from {low:g} to {high:g}")
         return value
 

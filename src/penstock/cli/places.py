@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.core.errors import BadInput
+from penstock.core.files import reads
 from penstock.core.text import hide
 
 if TYPE_CHECKING:
     from penstock.live.kafka import KafkaSource
 
+_HARMLESS = re.compile(r"protocol$|mechanism$|client\.id$|\.ms$|^(?!kafka\.)", re.IGNORECASE)
 _SECRET = re.compile(r"password|secret|jaas|token|credential|\.key$", re.IGNORECASE)
 _FROM_ENVIRONMENT = re.compile(r"\$\{(\w+)\}")
 
@@ -49,7 +51,7 @@ def kafka_of(options: argparse.Namespace) -> KafkaSource | None:
 def _lines(path: Path) -> list[tuple[str, str]]:
     """The lines of an options file that say something, and where they stand."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = reads(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"--options {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     told = ((f"--options {path}, line {number}", line.strip()) for number, line in enumerate(lines, 1))
@@ -66,9 +68,9 @@ def _pair(line: str, where: str) -> tuple[str, str]:
             raise BadInput(f"{where}: {key} takes ${{{name}}} from the environment, where it is not set")
         hide(os.environ[name])
     value = _FROM_ENVIRONMENT.sub(lambda found: os.environ[found[1]], value)
-    if _SECRET.search(key):
+    if _SECRET.search(key) or (where.startswith("--options") and not _HARMLESS.search(key)):
         hide(value)
         # A JAAS configuration has the password within: password="…".
-        for inner in re.findall(r'password\s*=\s*"([^"]*)"', value):
-            hide(inner)
+        for quoted, bare in re.findall(r'password\s*=\s*(?:"([^"]*)"|([^\s;"]+))', value):
+            hide(quoted or bare)
     return key, value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from penstock.cli.numbers import real, seed, workers
@@ -11,12 +12,13 @@ from penstock.cli.progress import bar, page
 from penstock.core.bounds import TICK_LEAST_S
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
+from penstock.core.journal import read_header
 from penstock.core.objective import BILLING_S, Objective, Price
 from penstock.core.text import one_line
 from penstock.core.units import duration_s, per_second
 from penstock.models.capacity import linear, read_model
 from penstock.policies.naming import Named
-from penstock.report.compare import Outputs, compare
+from penstock.report.compare import Outputs, compare, file_names
 from penstock.report.page import write_page
 from penstock.report.tables import as_csv, as_json, as_table
 from penstock.sim.derive import Given, World
@@ -85,9 +87,9 @@ def run(options: argparse.Namespace) -> int:
     policies = [Named.parse(name) for name in options.policy or ALL]
     scenario = world_of(options).scenario()
     if options.report:
-        writable(options.report, options.trace, options.scenario, options.model)
+        writable(options.report)
     if options.journal:
-        _make_folder(options.journal)
+        _make_folder(options.journal, file_names([named.name for named in policies]).values())
     with bar(f"replaying {scenario.name}", total=1.0) as progress:
         comparison = compare(scenario, policies, Outputs(options.journal, progress))
     if options.report:
@@ -108,7 +110,7 @@ def world_of(options: argparse.Namespace) -> World:
     """The world that the options, the file and the trace describe together."""
     given = _given(options)
     if options.trace is not None:
-        every_s = duration_s(options.every, "--every", least_s=TICK_LEAST_S) if options.every else None
+        every_s = duration_s(options.every, "--every", least_s=TICK_LEAST_S) if options.every is not None else None
         series = read_series(options.trace, SeriesOptions(options.column, every_s))
         return World.of_series(options.trace.name, series, given, options.scenario)
     if options.scenario is None:
@@ -118,26 +120,41 @@ def world_of(options: argparse.Namespace) -> World:
 
 def _given(options: argparse.Namespace) -> Given:
     capacity = None
-    if options.capacity_per_worker:
+    if options.capacity_per_worker is not None:
         capacity = linear(per_second(options.capacity_per_worker, "--capacity-per-worker"))
     price = None
-    if options.price or options.billing:
-        price = Price.parse(options.price or "0.10/h", options.billing or "second")
+    if options.price is not None or options.billing:
+        price = Price.parse("0.10/h" if options.price is None else options.price, options.billing or "second")
     return Given(
         capacity=read_model(options.model) if options.model else capacity,
-        start_s=duration_s(options.start, "--start") if options.start else None,
+        start_s=duration_s(options.start, "--start") if options.start is not None else None,
         workers_min=options.min,
         workers_max=options.max,
-        objective=Objective.parse(options.objective) if options.objective else None,
+        objective=Objective.parse(options.objective) if options.objective is not None else None,
         price=price,
         seed=options.seed,
         scale=options.scale,
     )
 
 
-def _make_folder(path: Path) -> None:
+def _make_folder(path: Path, names: Iterable[str]) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot write journals to {path}: {error.strerror or error}") from None
-    writable(path / "journal")
+    for name in names:
+        _need_replay(path / name)
+
+
+def _need_replay(path: Path) -> None:
+    """A journal that is replaced must be of a replay: those of live jobs, and other files, are somebody's."""
+    writable(path)
+    if not path.exists():
+        return
+    try:
+        with path.open(encoding="utf-8") as file:
+            is_replay = read_header(file.readline(1_000_000), path).seed is not None
+    except (BadInput, UnicodeDecodeError):
+        is_replay = False
+    if not is_replay:
+        raise BadInput(f"cannot write {path}: it is there, and no replay's journal; name another folder")

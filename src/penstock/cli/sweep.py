@@ -8,9 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from penstock.cli.main import say
-from penstock.cli.numbers import count
+from penstock.cli.numbers import integer
 from penstock.cli.progress import bar
 from penstock.core.errors import BadInput
+from penstock.core.files import writable
 from penstock.core.text import one_line
 from penstock.sim.derive import Given, World
 
@@ -32,7 +33,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("sweep", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("scenario", nargs="+", type=Path, metavar="SCENARIO", help="TOML files with a load")
     parser.add_argument("--policy", action="append", required=True, metavar="NAME", help="a|b|c tries each value")
-    parser.add_argument("--seeds", type=count, default=1, metavar="N", help="seeds 0 … N-1 (1)")
+    parser.add_argument("--seeds", type=integer(1, 1_000_000), default=1, metavar="N", help="seeds 0 … N-1 (1)")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="results, as Parquet")
     parser.add_argument("--master", metavar="URL", help="a Spark master (local[*])")
     parser.add_argument("--output", choices=("text", "json"), default="text")
@@ -42,8 +43,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     from penstock.pipeline.sweep import Plan, expanded, sweep
 
-    if options.seeds < 1:
-        raise BadInput(f"--seeds {options.seeds}: at least one seed is needed")
+    writable(options.out)
     worlds = tuple(World.of_file(path, Given()) for path in options.scenario)
     policies = tuple(name for text in options.policy for name in expanded(text))
     plan = Plan(worlds, policies, tuple(range(options.seeds)))

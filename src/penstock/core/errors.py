@@ -36,5 +36,5 @@ def unknown(what: str, given: str, known: Iterable[str]) -> BadInput:
     """
     names = sorted(known)
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'? " if near else ""
-    return BadInput(f"unknown {what} '{one_line(given, 80)}': {hint}(known: {some_of(names, 40)})")
+    hint = f": did you mean '{near[0]}'?" if near else ""
+    return BadInput(f"unknown {what} '{one_line(given, 80)}'{hint} (known: {some_of(names, 40)})")

@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,34 @@ from penstock.core.errors import BadInput
 
 # Stands in every folder that Penstock made and may therefore replace or remove.
 MARKER = ".made-by-penstock"
+
+
+# Files that this command has read: they are never replaced, under whatever name.
+_READ: set[tuple[int, int]] = set()
+
+
+def reads(path: Path) -> Path:
+    """Note an input. What is no regular file (a pipe, a device) would hang or never end: it is refused."""
+    try:
+        about = path.stat()
+    except FileNotFoundError:
+        return path  # whoever opens it says so in its own words
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        raise BadInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not stat.S_ISREG(about.st_mode) and not stat.S_ISDIR(about.st_mode):
+        raise BadInput(f"{path} is no regular file: save what it holds to one")
+    _READ.add((about.st_dev, about.st_ino))
+    return path
+
+
+def forget_reads() -> None:
+    """A new command begins."""
+    _READ.clear()
+
+
+def same_place(one: Path, other: Path) -> bool:
+    """Would both be the same file?"""
+    return (one.parent.resolve(), one.name) == (other.parent.resolve(), other.name)
 
 
 @contextlib.contextmanager
@@ -45,14 +74,18 @@ def whole_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def own_folder(path: Path, what: str) -> Path:
-    """A folder for outputs of ours, made if it is missing. One with somebody else's files in it is refused."""
+def own_folder(path: Path, what: str, is_removed: bool = False) -> Path:
+    """A folder for outputs of ours, made if it is missing. One with somebody else's files in it is refused.
+
+    One that `is_removed` in the end must be ours from the beginning: an empty one may be somebody's, too.
+    """
     with _refusing(path):
         if path.is_symlink():
             raise BadInput(f"cannot write {path}: it is a symbolic link; name the folder itself")
         if path.exists() and not path.is_dir():
             raise BadInput(f"cannot write {path}: it is a file, and {what} is a folder")
-        if path.is_dir() and any(path.iterdir()) and not (path / MARKER).is_file():
+        is_ours = (path / MARKER).is_file()
+        if path.is_dir() and not is_ours and (is_removed or any(path.iterdir())):
             raise BadInput(f"cannot write {path}: there are files in it that are not {what}; name a new folder")
         path.mkdir(parents=True, exist_ok=True)
         (path / MARKER).touch()
@@ -65,8 +98,8 @@ def remove_own(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def writable(path: Path, *inputs: Path | None) -> None:
-    """Refuse a path that could not be written as a file in the end, or whose content is read as an input."""
+def writable(path: Path) -> None:
+    """Refuse a path that could not be written as a file in the end, or that this command has read."""
     with _refusing(path):
         if path.is_symlink():
             raise BadInput(f"cannot write {path}: it is a symbolic link; name the file itself")
@@ -75,10 +108,10 @@ def writable(path: Path, *inputs: Path | None) -> None:
         if path.exists() and not path.is_file():
             raise BadInput(f"cannot write {path}: it is no regular file")
         if not path.parent.is_dir():
-            raise BadInput(f"cannot write {path}: the folder {path.parent} does not exist")
-        for read in inputs:
-            if read is not None and path.exists() and read.exists() and path.samefile(read):
-                raise BadInput(f"cannot write {path}: it is also the input; name another file")
+            what = "is a file" if path.parent.exists() else "does not exist"
+            raise BadInput(f"cannot write {path}: the folder {path.parent} {what}")
+        if path.exists() and (path.stat().st_dev, path.stat().st_ino) in _READ:
+            raise BadInput(f"cannot write {path}: it is also an input; name another file")
         # Root may write anywhere by permission, so a read-only or special file system is tried for real.
         probe = _scratch(path)
         probe.touch(exist_ok=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from penstock.core.errors import BadInput
+from penstock.core.files import reads
 from penstock.core.journal import Header, Journal, read_header
 from penstock.core.journal_steps import StepReader
 from penstock.core.loop import Step
@@ -38,7 +39,7 @@ class Follower:
         self.first_damaged = ""
         """Where the first of them stands; empty where all were good."""
         # Opened at once: a rotation that comes meanwhile gives them other names.
-        self._ahead = deque(part.open("rb") for part in _parts(path, self.header))
+        self._ahead = deque(reads(part).open("rb") for part in _parts(path, self.header))
         self._bytes = sum(map(_size, self._ahead))
         self._begin(self._ahead.popleft())
 

@@ -16,6 +16,7 @@ import msgspec
 
 from penstock.core.allocation import Allocation
 from penstock.core.errors import BadInput
+from penstock.core.files import reads
 from penstock.core.journal_steps import PLAIN, RESULTS, Moment, Positive, StepReader
 from penstock.core.loop import Step
 from penstock.core.objective import Limits, Objective, Price
@@ -163,7 +164,7 @@ class Journal:
     @classmethod
     def open(cls, path: Path) -> Journal:
         try:
-            with path.open(encoding="utf-8") as file:
+            with reads(path).open(encoding="utf-8") as file:
                 return cls(path, read_header(file.readline(), path))
         except FileNotFoundError:
             raise BadInput(f"no such journal: {path}") from None

@@ -16,7 +16,7 @@ def hide(secret: str) -> None:
 
 def masked(text: str) -> str:
     """The text without what is to be hidden."""
-    for secret in _HIDDEN:
+    for secret in sorted(_HIDDEN, key=len, reverse=True):  # one may stand in another
         text = text.replace(secret, "***")
     return text
 

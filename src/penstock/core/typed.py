@@ -34,7 +34,7 @@ def typed(value: object, kind: type[T], where: str = "") -> T:
     (1.0, 2.5)
     >>> typed({"rate": "x"}, dict[str, float], "signals")
     Traceback (most recent call last):
-    penstock.core.errors.BadInput: signals is {'rate': 'x'}: it must be a number
+    penstock.core.errors.BadInput: signals[...]: it must be a number
     """
     known_keys(value, kind, where)
     try:
@@ -68,14 +68,15 @@ def _explained(said: str, value: object, where: str) -> str:
     """What msgspec says, with the key and the value, in our words."""
     match = _SAID.fullmatch(said)
     assert match is not None
-    path = (match["path"] or "").replace("[...]", "")
-    found: Any = value
-    for name, number in _STEP.findall(path):
-        found = found[int(number) if number else name]
+    path = match["path"] or ""
     key = f"{where}{path}".lstrip(".") or "the value"
+    found: Any = value
+    for name, number in _STEP.findall(path if "[...]" not in path else ""):
+        found = found[int(number) if number else name]
     expected = _EXPECTED.fullmatch(match["what"])
     if expected:
         wanted = [_WORDS.get(word, word) for word in expected["types"].split(" | ") if word != "null"]
-        return f"{key} is {reprlib.repr(found)}: it must be {' or '.join(wanted)}{expected['more']}"
+        shown = key if "[...]" in path else f"{key} is {reprlib.repr(found)}"
+        return f"{shown}: it must be {' or '.join(wanted)}{expected['more']}"
     missing = re.fullmatch(r"Object missing required field `(\w+)`", match["what"])
     return f"[{key}] needs the key {missing[1]}" if missing else f"{key}: {match['what']}"

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.core.bounds import between
 from penstock.core.errors import BadInput, unknown
-from penstock.core.files import whole
+from penstock.core.files import reads, whole
 from penstock.core.typed import typed
 from penstock.models.curves import CURVES, Curve, Linear
 
@@ -126,7 +126,7 @@ def write_model(model: Capacity, path: Path) -> None:
 def read_model(path: Path) -> Capacity:
     """A model from its file, in events per second: `{"curve": {"kind": "linear", "per_worker": 50}}`."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(reads(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"no such model file: {path}") from None
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no JSON, no text, a number of 5,000 digits

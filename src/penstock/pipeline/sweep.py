@@ -32,6 +32,7 @@ from penstock.sim.replay import replay
 
 # A task of a few replays takes a second or so: short enough to lose little, long enough to hide its start.
 CELLS_PER_TASK = 8
+CELLS_MOST = 1_000_000
 Cell = tuple[int, str, int]  # which world, which policy, which seed
 _CELL_SCHEMA = "cell string, number long, policy string, seed long"
 _SCORES = [field.name for field in fields(Score)]
@@ -56,6 +57,9 @@ class Plan:
     def __post_init__(self) -> None:
         if not (self.worlds and self.policies and self.seeds):
             raise BadInput("a sweep needs at least one scenario, one policy and one seed")
+        cells = len(self.worlds) * len(self.policies) * len(self.seeds)
+        if cells > CELLS_MOST:
+            raise BadInput(f"a sweep of {cells:,} replays: {CELLS_MOST:,} at most")
         for policy in self.policies:
             Named.parse(policy)
 
@@ -84,9 +88,10 @@ def sweep(
 ) -> SweepSummary:
     """Run what is missing; results gather beside `output` and take its name when all are there."""
     writable(output)
-    partial = own_folder(output.with_name(output.name + ".partial"), "results of a sweep")
+    partial = output.with_name(output.name + ".partial")
     wanted = plan.cells()
     finished = _finished(output, partial) & set(wanted)
+    own_folder(partial, "results of a sweep", is_removed=True)
     missing = {name: cell for name, cell in wanted.items() if name not in finished}
     if missing:
         with (
@@ -201,11 +206,13 @@ def _gathered(output: Path, partial: Path, wanted: Mapping[str, Cell], before: i
     """One file with the wanted cells, in their order; the pieces go."""
     table = _stored((output, partial))
     assert table is not None
-    # Later results come last and win: a cell that failed before may have ended well now.
-    by_cell = {row["cell"]: row for row in table.to_pylist() if row["cell"] in wanted}
-    rows = [by_cell[name] for name in wanted]
+    # Later results come last and win: a cell that failed before may have ended well now. What an earlier sweep
+    # with other cells left there stays.
+    by_cell = {row["cell"]: row for row in table.to_pylist()}
+    rows = [by_cell.pop(name) for name in wanted]
+    others = list(by_cell.values())
     with whole(output) as scratch:
-        pyarrow.parquet.write_table(pa.Table.from_pylist(rows, _RESULT_SCHEMA), scratch)
+        pyarrow.parquet.write_table(pa.Table.from_pylist(rows + others, _RESULT_SCHEMA), scratch)
     remove_own(partial)
     errors = [row["error"] for row in rows if row["error"] is not None]
     return SweepSummary(output, len(wanted), before, len(errors), errors[0] if errors else None)

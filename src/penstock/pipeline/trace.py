@@ -13,9 +13,10 @@ from pathlib import Path
 from pyspark.sql import Row, SparkSession
 
 from penstock.core.errors import BadInput
-from penstock.core.files import writable
+from penstock.core.files import reads, same_place, writable
 from penstock.pipeline.columns import read_table
 from penstock.pipeline.failures import plain
+from penstock.pipeline.head import files
 from penstock.pipeline.intervals import filled, totals, with_missing
 from penstock.pipeline.logs import read_log
 from penstock.pipeline.prometheus import read_prometheus
@@ -35,8 +36,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def make_trace(request: TraceRequest, done: Callable[[float], None] | None = None) -> TraceSummary:
     """Read a source, write its rate series, and say what was found; `done` is told the share done so far."""
-    writable(request.output, request.source)
-    writable(request.quarantine_path, request.source, request.output)
+    for path in files(request.source):
+        reads(path)
+    writable(request.output)
+    writable(request.quarantine_path)
+    if same_place(request.output, request.quarantine_path):
+        raise BadInput(f"--quarantine {request.quarantine_path}: it is also the output; name another file")
+    _spare(request)
     source = recognise(request)
     if request.stats and source.kind not in EVENT_KINDS:
         raise BadInput(
@@ -51,6 +57,16 @@ def make_trace(request: TraceRequest, done: Callable[[float], None] | None = Non
         plain(request.source),
     ):
         return _made(spark, source, request, scratch)
+
+
+def _spare(request: TraceRequest) -> None:
+    """A file beside the output that nobody named is replaced only if an earlier run wrote it."""
+    path = request.quarantine_path
+    if request.quarantine is None and path.exists():
+        with path.open("rb") as file:
+            is_ours = request.output.exists() and file.readline(100_000).count(b"\t") >= 2
+        if not is_ours:
+            raise BadInput(f"{path} exists, and bad lines would go there: name another file with --quarantine")
 
 
 @contextlib.contextmanager

@@ -119,7 +119,8 @@ def task_of(job: Job) -> Task:
         at_start=job.workers_at_start,
         most=job.limits.workers_max,
         least=job.limits.workers_min,
-        start=job.start_s / job.tick_s,
+        # One that starts after the end never serves, however late it is.
+        start=min(job.start_s / job.tick_s, len(job.oracle.arrivals) + 1.0),
         within=None if latency_s is None else (latency_s - service_s) / job.tick_s,
         unit=BILLING_S[job.price.billing] / job.tick_s,
     )
@@ -142,7 +143,7 @@ def cautious(job: Job, task: Task) -> Task:
     return replace(
         task,
         capacity=_per_tick(rates, job),
-        start=max(job.start_s, oracle.start_late_s) / job.tick_s,
+        start=max(task.start, min(oracle.start_late_s / job.tick_s, len(task.arrivals) + 1.0)),
         within=0.0 if batches else task.within,
     )
 

@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import os.path
 import reprlib
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 from penstock.core.allocation import Knob
 from penstock.core.bounds import SPAN_MOST_S
 from penstock.core.errors import BadInput, PenstockError, unknown
+from penstock.core.files import reads
 from penstock.core.job import Job
 from penstock.core.loop import Decision, Policy
 from penstock.core.observation import Observation
@@ -24,7 +26,7 @@ from penstock.policies.clairvoyant import Clairvoyant
 from penstock.policies.filtered import Filtered
 from penstock.policies.guards import OPTIONS, Guards, IsPaused, safe
 from penstock.policies.mst import Mst
-from penstock.policies.safety import check_sense, describe
+from penstock.policies.safety import check_sense, describe, said
 from penstock.policies.static import Static, StaticAverage, StaticPeak
 from penstock.policies.threshold import Threshold
 
@@ -134,7 +136,9 @@ def _explained(name: str, make: Callable[[], Any]) -> Any:
         return make()
     except PenstockError:
         raise
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise BadInput(f"policy {name} failed: {describe(error)}") from error
 
 
@@ -157,7 +161,8 @@ def _parameters(text: str, rest: str, known: Mapping[str, inspect.Parameter]) ->
 def _value(text: str, key: str, value: str) -> Any:
     if value in ("true", "false"):
         return value == "true"
-    for kind in (int, float):
+    is_plain = value.isascii() and "_" not in value
+    for kind in (int, float) if is_plain else ():
         try:
             number = kind(value)
         except ValueError:
@@ -177,7 +182,7 @@ def _check(text: str, key: str, value: Any, kind: Any) -> None:
 
 
 def _class_in_file(path: Path, class_name: str) -> type:
-    if not path.is_file():
+    if not reads(path).is_file():
         raise BadInput(f"no such policy file: {path}")
     if not class_name:
         raise BadInput(f"policy {path}: name the class in it, as in {path}:Mine")
@@ -194,9 +199,17 @@ def _module(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise BadInput(f"{path} cannot be loaded as Python")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up there
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        line = getattr(error, "lineno", None) or traceback.extract_tb(error.__traceback__)[-1].lineno
-        raise BadInput(f"{path} cannot be loaded: {type(error).__name__}: {error} (line {line})") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        own = [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if Path(frame.filename).name == path.name
+        ]
+        line = getattr(error, "lineno", None) or (own[-1] if own else 1)
+        raise BadInput(f"{path} cannot be loaded: {type(error).__name__}: {said(error)} (line {line})") from error
     return module

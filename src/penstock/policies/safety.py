@@ -9,6 +9,7 @@ import math
 import reprlib
 import traceback
 from collections.abc import Callable, Mapping
+from numbers import Real
 from pathlib import Path
 
 from penstock.core.allocation import Allocation
@@ -134,22 +135,41 @@ def check_sense(decision: object) -> None:
     names = [worker.name for worker in decision.target.workers]
     if len(set(names)) < len(names):
         raise BadInput(f"decided on {len(names)} workers with {len(set(names))} names: each has a name of its own")
-    if not isinstance(decision.reason, str) or not decision.reason or "\n" in decision.reason:
+    if not isinstance(decision.reason, str) or not decision.reason or not _is_line(decision.reason):
         raise BadInput(f"gave the reason {reprlib.repr(decision.reason)}: a reason is one line")
     if not isinstance(decision.signals, Mapping):
         raise BadInput(f"gave the signals {reprlib.repr(decision.signals)}: they are numbers by name")
     for name, value in decision.signals.items():
-        if not isinstance(value, (int, float)) or not math.isfinite(value):
+        if not _is_finite(value):
             raise BadInput(f"gave the signal {name} = {value}: signals are finite numbers")
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
+
+
+def _is_line(text: str) -> bool:
+    """One line, and letters that a file can hold."""
+    try:
+        return b"\n" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+def said(error: BaseException) -> str:
+    """What an error says, in one line; one whose own words fail says nothing."""
+    try:
+        return " ".join(str(error).split())
+    except Exception:
+        return "…"
 
 
 def describe(error: BaseException) -> str:
     """What was raised, in one line that says where."""
     if isinstance(error, PenstockError):
         return str(error)
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}{said and ': '}{said} ({Path(frame.filename).name}, line {frame.lineno})"
+    frame, words = traceback.extract_tb(error.__traceback__)[-1], said(error)
+    return f"{type(error).__name__}{words and ': '}{words} ({Path(frame.filename).name}, line {frame.lineno})"
 
 
 def _workers(target: Allocation) -> str:

@@ -24,7 +24,7 @@ def write_scenario(path: Path, found: Calibration, evidence: Sequence[Evidence],
     """The scenario, and beside it the arrivals of the first journal as a rate series."""
     rates = path.with_suffix(".csv")
     if with_load:
-        _spare(rates, path)
+        need_series(path)
         first = evidence[0]
         rows = (f"{number * first.header.tick_s:.9g},{count:.9g}" for number, count in enumerate(first.arrivals()))
         with whole(rates) as scratch:
@@ -34,9 +34,11 @@ def write_scenario(path: Path, found: Calibration, evidence: Sequence[Evidence],
         scratch.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _spare(rates: Path, scenario: Path) -> None:
-    """Refuse to replace a series that no earlier calibration wrote: nobody named that file."""
-    ours = scenario.is_file() and scenario.read_bytes().startswith(LEARNT.encode())
+def need_series(scenario: Path) -> None:
+    """Refuse to replace a series beside the scenario that no earlier calibration wrote: nobody named that file."""
+    rates = scenario.with_suffix(".csv")
+    before = scenario.read_bytes() if scenario.is_file() else b""
+    ours = before.startswith(LEARNT.encode()) and f"path = {_text(rates.name)}".encode() in before
     if rates.exists() and not ours:
         raise BadInput(f"{rates} exists, and the load would go there: name the scenario otherwise, or give --no-load")
 

@@ -19,9 +19,11 @@ import pyarrow.dataset
 
 from penstock.core.bounds import EVENTS_MOST, INTERVALS_MOST, SPAN_MOST_S, TICK_LEAST_S, between
 from penstock.core.errors import BadInput, unknown
+from penstock.core.files import reads
 from penstock.core.text import one_line, some_of
 from penstock.sim.workloads import Floats, Load
 
+TIME_MOST = 1e17  # microseconds since 1970 have 16 digits
 _TIME_NAMES = ("timestamp", "time", "date", "ts")
 _UNITS = {"_us": 1e-6, "_ms": 1e-3, "_s": 1.0, "_min": 60.0, "_hour": 3600.0, "_h": 3600.0}
 _RATE_ENDINGS = ("rate", "_per_s", "_per_second", "_per_sec")
@@ -96,12 +98,10 @@ class _Where:
 def _table(path: Path) -> tuple[pa.Table, int]:
     """The columns of a file, those of a CSV as text; and the line of its first row."""
     try:
-        if not path.exists():
+        if not reads(path).exists():
             raise BadInput(f"no such file: {path}")
         if path.is_file() and path.stat().st_size == 0:
             raise BadInput(f"{path} is empty: a series has a header and at least one row")
-        if not path.is_file() and not path.is_dir():
-            raise BadInput(f"{path} is no regular file: a series is CSV or Parquet")
         if path.is_dir() or path.suffix == ".parquet":
             return _parquet(path), 1
         return _csv(path), 2
@@ -147,7 +147,7 @@ def _is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return True
+    return text.isascii() and "_" not in text
 
 
 def _time_column(table: pa.Table) -> str | None:
@@ -210,6 +210,7 @@ def _times(column: pa.ChunkedArray, name: str, where: _Where) -> tuple[Floats, f
     for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
         try:
             micros = _floats(pc.cast(pc.cast(column, kind), pa.int64()))
+            where.refuse(~np.isfinite(micros), f"{name} is empty", "a time")
             return micros * 1e-6, float(micros[0]) * 1e-6
         except pa.ArrowException:
             continue
@@ -226,7 +227,7 @@ def _is_numeric(kind: pa.DataType) -> bool:
 
 
 def _numeric_times(values: Floats, name: str, where: _Where) -> tuple[Floats, float | None]:
-    where.refuse(~np.isfinite(values), f"{name} is not a finite number", "a time")
+    where.refuse(~(np.abs(values) < TIME_MOST), f"{name} is not a time", "a number of seconds, milliseconds or such")
     for ending, unit_s in _UNITS.items():
         if name.lower().endswith(ending):
             return values * unit_s, None

@@ -12,6 +12,7 @@ from typing import Any
 from penstock.core.bounds import SEED_MOST, between
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput, unknown
+from penstock.core.files import reads
 from penstock.core.job import CapacityModel
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.typed import typed
@@ -60,7 +61,7 @@ class ScenarioFile:
 def read_scenario(path: Path) -> ScenarioFile:
     """A scenario from its file; every error names the file and the key."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(reads(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"no such scenario file: {path}") from None
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no TOML, no text, a number of 5,000 digits
