@@ -152,11 +152,8 @@ def judged(case: Case) -> Verdict:
             return Verdict("traceback", traceback.format_exc())
     said = err.getvalue()
     after = _tree(case.folder)
-    named = {
-        (case.folder / word).resolve()
-        for option, word in pairwise(case.words)
-        if option in OUTPUTS and "\0" not in word
-    }
+    given = [word for option, word in pairwise(case.words) if option in OUTPUTS]
+    named = {(case.folder / word).resolve() for word in given if "\0" not in word}
     for path, content in before.items():
         if after.get(path) != content and path.resolve() not in named:
             return Verdict(f"removed or changed {path.relative_to(case.folder)}", said)

@@ -29,6 +29,11 @@ def run_lines(name: str, *words: Any) -> list[dict[str, Any]]:
     return [dict(json.loads(line)) for line in done.stdout.splitlines()]
 
 
+def lines_of(errors: str) -> list[str]:
+    """What a command said, without what a busy machine makes it say while it waits."""
+    return [line for line in errors.strip().splitlines() if not line.startswith("penstock: waiting for ")]
+
+
 @contextlib.contextmanager
 def started(words: list[str], tmpdir: Path | None = None) -> Iterator[subprocess.Popen[str]]:
     """A Python process; it is killed at the end, if it still runs."""

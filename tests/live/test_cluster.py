@@ -15,7 +15,7 @@ from penstock.core.errors import BadInput
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.daemon import workers_alive
 from penstock.live.holding import marked
-from tests.live.processes import first_line, left_in, run_job, started, wait_for_none
+from tests.live.processes import first_line, left_in, lines_of, run_job, started, wait_for_none
 
 pytestmark = pytest.mark.spark
 
@@ -100,7 +100,7 @@ def test_nothing_is_left_of_a_cluster_that_ended(tmp_path: Path) -> None:
         assert left_in(tmp_path) != ["lock"]
         os.kill(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=600)
-    assert (process.returncode, [line for line in err.splitlines() if "waiting for" not in line]) == (0, [])
+    assert (process.returncode, lines_of(err)) == (0, [])
     assert out.endswith("stopped: nothing is left running\n")
     assert wait_for_none(tmp_path, 0) == []
     assert left_in(tmp_path) == ["lock"]

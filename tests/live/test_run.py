@@ -22,7 +22,7 @@ from penstock.core.loop import Step
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.driver import RunPlan, _watch
 from penstock.live.wanted import Wanted
-from tests.live.processes import wait_for_none
+from tests.live.processes import lines_of, wait_for_none
 
 pytestmark = pytest.mark.spark
 
@@ -232,7 +232,7 @@ def test_what_cannot_be_run_is_one_line(words: list[str], message: str, tmp_path
         command(tmp_path, *words), cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=600
     )
     assert done.returncode in (2, 3)
-    (line,) = done.stderr.strip().splitlines()
+    (line,) = lines_of(done.stderr)
     assert message in line
     assert wait_for_none(tmp_path / "scratch") == []
 

@@ -31,7 +31,7 @@ class Machine:
                 happens()
 
     def start(self) -> Starting:
-        return Starting("the master", self.log, lambda: [1], lambda: self.code, _begun_s=0.0, _moved_s=0.0)
+        return Starting("the master", self.log, lambda: [1], lambda: self.code, _begun_s=0.0, _moved_s=0.0, _say_s=10.0)
 
 
 @pytest.fixture

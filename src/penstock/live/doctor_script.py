@@ -15,11 +15,10 @@ from penstock.live.doctor import CONNECT, Finding, examine_room, examine_setting
 from penstock.live.holding import Holding, hold
 from penstock.live.jars import kafka_jars
 from penstock.pipeline.java import need_java
-from penstock.pipeline.starting import last_words, say
+from penstock.pipeline.starting import last_words, say, say_after_s
 
 LONGEST_S = 900.0
 QUIET_S = 20.0  # after a query was noted: a script that waits in a way of its own
-SAY_S = 15.0
 
 
 def examine_script(
@@ -74,7 +73,7 @@ def _wait(process: subprocess.Popen[bytes], file: Path) -> str:
             return ""
         if now_s - begun_s > LONGEST_S:
             return f"it did not get there within {LONGEST_S:.0f} s"
-        if now_s - begun_s > SAY_S and not is_said:
+        if now_s - begun_s > say_after_s() and not is_said:
             is_said = True
             say("running the script up to where its queries start")
         time.sleep(0.1)

@@ -22,12 +22,11 @@ from pyspark.sql import SparkSession
 
 from penstock.core.errors import BadInput, PenstockError, WorldFailed
 from penstock.pipeline.java import need_java
-from penstock.pipeline.starting import Starting, last_words, say
+from penstock.pipeline.starting import Starting, last_words, say, say_after_s
 
 LOCAL = "local[*]"
 FOLDERS = "penstock-spark-"
 EXECUTOR_S = 300.0  # on a quarter of a core one comes after 12 to 18 s, on a cluster that is full never
-SAY_S = 10.0
 
 
 @contextlib.contextmanager
@@ -169,7 +168,7 @@ def _wait_for_executors(context: SparkContext, master: str) -> None:
             raise WorldFailed(
                 f"the master {master} gave no executor within {waited_s:.0f} s: are its workers up and free?"
             )
-        if waited_s > SAY_S and not is_said:
+        if waited_s > say_after_s() and not is_said:
             is_said = True
             say(f"waiting for a first executor of {master}: are its workers up and free?")
         tick.wait(0.25)

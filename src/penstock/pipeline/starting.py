@@ -17,7 +17,8 @@ from pathlib import Path
 from penstock.core.errors import WorldFailed
 from penstock.core.units import show_duration
 
-SAY_S = 10.0  # a start takes 2 to 5 s on a free machine; then it is said what is waited for, and at 30 s, 90 s, …
+SAY_S = 10.0  # a start takes 2 to 5 s on a free machine; then a person is told what is waited for, and at 30 s, 90 s, …
+SAY_LATER_S = 60.0  # where no person looks: who reads stderr by machine expects the one line of an error
 STILL_S = 180.0  # without a word and without work: an idle JVM uses 0.2 s of CPU in this time, one that starts 3 to 10
 WORK_S = 1.0
 MOST_S = 1800.0  # whatever it does
@@ -27,6 +28,11 @@ _HERTZ = os.sysconf("SC_CLK_TCK")
 
 def say(words: str) -> None:
     print(f"penstock: {words}", file=sys.stderr, flush=True)
+
+
+def say_after_s() -> float:
+    """How long to wait before it is said what is waited for."""
+    return SAY_S if sys.stderr.isatty() else SAY_LATER_S
 
 
 @dataclass(slots=True)
@@ -43,7 +49,7 @@ class Starting:
     _begun_s: float = field(default_factory=time.monotonic)
     _moved_s: float = field(default_factory=time.monotonic)
     _signs: tuple[float, int] = (0.0, 0)
-    _say_s: float = SAY_S
+    _say_s: float = field(default_factory=say_after_s)
 
     def wait(self, ready: Callable[[], bool]) -> None:
         """Return when it is ready; raise when it never will be."""
