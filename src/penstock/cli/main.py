@@ -17,7 +17,7 @@ from typing import NoReturn
 
 import penstock
 from penstock.core.errors import BadInput, PenstockError
-from penstock.core.files import forget_reads
+from penstock.core.files import sparing_inputs
 from penstock.core.text import one_line
 from penstock.entry import INTERRUPTED
 
@@ -87,13 +87,13 @@ def say(message: str) -> None:
 def main(arguments: Sequence[str] | None = None, ready: Callable[[], None] = lambda: None) -> int:
     """Run one command; returns its exit code. `ready` is called when all is loaded and the work begins."""
     words = sys.argv[1:] if arguments is None else arguments
-    forget_reads()
     try:
         for word in words:
             _need_text(word)
         options = parser(words).parse_args(words)
         ready()
-        return int(options.run(options))
+        with sparing_inputs():
+            return int(options.run(options))
     except PenstockError as error:
         say(str(error))
         return error.exit_code

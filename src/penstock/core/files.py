@@ -16,8 +16,8 @@ from penstock.core.errors import BadInput
 MARKER = ".made-by-penstock"
 
 
-# Files that this command has read: they are never replaced, under whatever name.
-_READ: set[tuple[int, int]] = set()
+# Files that the command in work has read: it never replaces them, under whatever name. None outside of commands.
+_read: set[tuple[int, int]] | None = None
 
 
 def reads(path: Path) -> Path:
@@ -30,13 +30,20 @@ def reads(path: Path) -> Path:
         raise BadInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if not stat.S_ISREG(about.st_mode) and not stat.S_ISDIR(about.st_mode):
         raise BadInput(f"{path} is no regular file: save what it holds to one")
-    _READ.add((about.st_dev, about.st_ino))
+    if _read is not None:
+        _read.add((about.st_dev, about.st_ino))
     return path
 
 
-def forget_reads() -> None:
-    """A new command begins."""
-    _READ.clear()
+@contextlib.contextmanager
+def sparing_inputs() -> Iterator[None]:
+    """Within the block, what was read is not replaced: around one command of a person, not around a program."""
+    global _read
+    before, _read = _read, set()
+    try:
+        yield
+    finally:
+        _read = before
 
 
 def same_place(one: Path, other: Path) -> bool:
@@ -110,7 +117,7 @@ def writable(path: Path) -> None:
         if not path.parent.is_dir():
             what = "is a file" if path.parent.exists() else "does not exist"
             raise BadInput(f"cannot write {path}: the folder {path.parent} {what}")
-        if path.exists() and (path.stat().st_dev, path.stat().st_ino) in _READ:
+        if path.exists() and (path.stat().st_dev, path.stat().st_ino) in (_read or ()):
             raise BadInput(f"cannot write {path}: it is also an input; name another file")
         # Root may write anywhere by permission, so a read-only or special file system is tried for real.
         probe = _scratch(path)
