@@ -124,7 +124,8 @@ def test_an_interrupt_leaves_no_output_no_scratch_and_no_jvm(tmp_path: Path, nam
     assert children
     running.send_signal(getattr(signal, name))
     said, complaint = running.communicate(timeout=60)
-    assert (running.returncode, said, complaint) == (130, "", "penstock: interrupted\n")
+    # On a busy machine it may have said what it waits for.
+    assert (running.returncode, said, complaint.splitlines()[-1]) == (130, "", "penstock: interrupted")
     assert list(out.iterdir()) == []
     assert list(scratch.iterdir()) == []
     assert [child for child in children if is_running(child)] == []

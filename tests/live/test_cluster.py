@@ -122,8 +122,14 @@ def test_after_kill_9_the_next_start_clears_what_was_left(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--workers", "0"], "penstock: a cluster of 0 workers: at least 1 is needed\n"),
-        (["--cores", "-1"], "penstock: a worker of -1 cores: write a number above 0, such as 0.25\n"),
+        (
+            ["--workers", "0"],
+            "penstock: argument --workers: 0 is no whole number from 1 to 1000 (try penstock cluster --help)\n",
+        ),
+        (
+            ["--cores", "-1"],
+            "penstock: argument --cores: -1 is no number from 0.01 to 1024 (try penstock cluster --help)\n",
+        ),
         (["--memory", "lots"], "penstock: --memory 'lots' is not a size: write 1g or 1536m\n"),
         (["--memory", "64m"], "penstock: workers of 64 MB: Spark needs at least 512\n"),
         (["--port", "80"], "penstock: port 80: write a number from 1024 to 65535\n"),

@@ -221,9 +221,9 @@ def test_a_run_for_some_time_ends_by_itself() -> None:
         (["--files", ".", "--tick", "fast"], "is not a duration"),
         (["--files", ".", "--model", "none.json"], "no such model file"),
         (["--files", ".", "--master", "spark://127.0.0.1:1"], "does not answer"),
-        (["--files", ".", "--safe", "-1"], "must not be negative"),
-        (["--files", ".", "--partitions", "0"], "0 is no count: give 1 or more"),
-        (["--files", ".", "--cores", "none"], "none is no number of cores"),
+        (["--files", ".", "--safe", "-1"], "-1 is no whole number from 0 to 10000"),
+        (["--files", ".", "--partitions", "0"], "0 is no whole number from 1"),
+        (["--files", ".", "--cores", "none"], "none is no number from 0.01 to 1024"),
         (["--files", ".", "--source", "kafka"], "--source kafka takes --broker HOST:PORT and --topic NAME"),
     ],
 )

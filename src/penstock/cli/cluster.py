@@ -9,7 +9,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from penstock.cli.numbers import cores, count, port
+from penstock.cli.numbers import cores, integer, port
 from penstock.cli.progress import bar
 from penstock.core.errors import BadInput
 
@@ -32,7 +32,7 @@ examples:
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     form = argparse.RawDescriptionHelpFormatter
     parser = commands.add_parser("cluster", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
-    parser.add_argument("--workers", type=count, default=4, metavar="N", help="how many (4)")
+    parser.add_argument("--workers", type=integer(1, 1000), default=4, metavar="N", help="how many (4)")
     parser.add_argument("--cores", type=cores, default=0.25, metavar="C", help="CPU that each may use (0.25)")
     parser.add_argument("--memory", default="1g", metavar="SIZE", help="of each worker's executors (1g)")
     parser.add_argument("--port", type=port, default=0, metavar="P", help="the master's (any that is free)")
