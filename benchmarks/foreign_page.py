@@ -117,7 +117,7 @@ HEAD = (
     f"A cluster of 1 to {WORKERS} executors of {CORES:g} core on a machine of 2 cores. *Off* is the rate seen against",
     "the rate fed; *backlog off* the most that the backlog seen differed from what was fed and not yet answered, in",
     "batches; *executors* those that ran, in the order of time, and at the end of each rate. Answered is *exact* where",
-    "all that was fed was counted once when the load had gone.",
+    "Penstock's own count of answered rows equals what was fed once the load had gone; outputs were not compared.",
     "",
     "| job | fed | answered | executors | fed at | seen | off | backlog off | executors then |",
     "|---|---|---|---|---|---|---|---|---|",

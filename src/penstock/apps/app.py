@@ -42,7 +42,7 @@ def find_app(name: str, known: dict[str, App]) -> App:
             raise unknown("app", name, known)
         return known[name]
     module_name, _, function_name = name.partition(":")
-    module = _module(module_name)
+    module = load_module(module_name)
     function = getattr(module, function_name, None)
     if not callable(function):
         raise unknown(f"function in {module_name}", function_name, [n for n in vars(module) if not n.startswith("_")])
@@ -53,7 +53,7 @@ def find_app(name: str, known: dict[str, App]) -> App:
     return App(name, (function.__doc__ or "your own").strip().splitlines()[0], function, generate, mode)
 
 
-def _module(name: str) -> object:
+def load_module(name: str) -> object:
     """A module on the path, or beside where the command was given."""
     here = str(Path.cwd())
     sys.path.insert(0, here)

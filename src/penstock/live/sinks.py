@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from penstock.apps.app import load_module
 from penstock.core.errors import BadInput
 from penstock.core.text import one_line
 from penstock.live.kafka import KafkaSource
@@ -105,17 +104,10 @@ class Sink:
     def function(self) -> Callable[[DataFrame, int], None]:
         """The user's own: `def write(batch, number)`."""
         module_name, _, name = self.place.partition(":")
-        here = str(Path.cwd())
-        sys.path.insert(0, here)
-        try:
-            found: Any = getattr(importlib.import_module(module_name.removesuffix(".py").replace("/", ".")), name, None)
-        except Exception as error:
-            raise BadInput(f"--to {self.place} cannot be loaded: {type(error).__name__}: {error}") from None
-        finally:
-            sys.path.remove(here)
+        found = getattr(load_module(module_name), name, None)
         if not callable(found):
             raise BadInput(f"--to {self.place}: {module_name} has no function '{name}(batch, number)'")
-        return found  # type: ignore[no-any-return]
+        return cast(Callable[[DataFrame, int], None], found)
 
 
 def _check_folder(folder: Path, checkpoint: Path | None) -> None:
