@@ -16,8 +16,9 @@ import numpy as np
 
 from penstock.core.allocation import Allocation, Knob
 from penstock.core.dataflow import Dataflow, Operator
-from penstock.core.job import Job, WorkerKind
+from penstock.core.job import Job
 from penstock.core.journal import Header, JournalWriter
+from penstock.core.kinds import WorkerKind
 from penstock.core.loop import control
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.observation import Observation, WorkerTable

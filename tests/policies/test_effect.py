@@ -20,6 +20,8 @@ from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
 from penstock.sim.workloads import Load, Sine, make_load
 from penstock.testing import check_capacity_model
 
+JOB = Scenario.constant(rate=1.0, capacity_per_worker=10.0).job()
+
 BEFORE = Stretch(workers=4, arriving=100.0, processing=80.0, backlog=5000.0, load=1.0)
 
 
@@ -94,14 +96,14 @@ def test_the_fake_sink_keeps_the_contract() -> None:
 def test_scaling_that_helps_goes_on() -> None:
     # 49/s on workers of 10/s: behind at once, and each worker helps until there are five.
     scenario = world([49.0] * 30, most=99)
-    steps = list(replay(scenario, Ineffective(Upward(), 120.0)))
+    steps = list(replay(scenario, Ineffective(Upward(), 120.0, JOB)))
     assert counts(steps) == counts(list(replay(scenario, Upward())))
     assert not any("did not help" in step.decision.reason for step in steps)
 
 
 def test_scaling_that_does_not_help_waits_longer_each_time() -> None:
     scenario = world([49.0] * 60)
-    steps = list(replay(scenario, Ineffective(Upward(), 120.0)))
+    steps = list(replay(scenario, Ineffective(Upward(), 120.0, JOB)))
     said = {step.seen.time_s / 60: step.decision.reason for step in steps if "out to" in step.decision.reason}
     # Three workers do all that the sink takes. Two minutes pass before there is anything to compare with; the rise at
     # minute 3, from 4 to 5, is judged at minute 5. The next three are made when its 4 minutes are over, and then 8
@@ -116,7 +118,7 @@ def test_scaling_that_does_not_help_waits_longer_each_time() -> None:
 
 def test_another_load_sets_it_free() -> None:
     same, more = [49.0] * 20, [49.0] * 10 + [65.0] * 10
-    held, free = (counts(list(replay(world(rates), Ineffective(Upward(), 300.0)))) for rates in (same, more))
+    held, free = (counts(list(replay(world(rates), Ineffective(Upward(), 300.0, JOB)))) for rates in (same, more))
     # Judged at minute 8, so held for 10 minutes. From minute 11 on 65/s arrive: with three such minutes of the last
     # five the mean is 58.6/s, a fifth more than 49 is 58.8; with four it is 61.8, so minute 14 is free.
     assert held == [3, 4, 5, 6, 7, 8] + [9] * 11 + [10] * 3
@@ -134,7 +136,7 @@ class Keeps:
 
 
 def test_workers_are_not_judged_by_the_batch_that_waits_for_their_first_tasks() -> None:
-    guard, said = Ineffective(Keeps(), 60.0), []
+    guard, said = Ineffective(Keeps(), 60.0, JOB), []
     # Ticks of 20 s. Two workers do 10/s of 15/s; two more are asked for at 80 s, and seen to run at 120 s. A batch that
     # began meanwhile waits for them until 180 s; the next one does 1600 events in a minute.
     done = [200, 400, 600, 800, 1000, 1200, 1200, 1200, 1400, 1400, 1400, 3000, 3000]
@@ -158,7 +160,7 @@ def test_batches_that_end_between_ticks_are_not_mistaken_for_a_scale_out_in_vain
     load = make_load((Sine(20.0, 200.0, 7200.0),), 14400.0, tick_s, seed=0)
     batch, noise = BatchSpec(trigger_s, rows_max=300.0 * trigger_s), NoiseSpec(cpu=0.05, rate=0.05)
     scenario = replace(world([1.0], most=99), load=load, batch=batch, noise=noise, worker=WorkerSpec(start_s=60.0))
-    policy = Ineffective(Named.parse(name).build(scenario.job()), max(120.0, 5 * trigger_s))
+    policy = Ineffective(Named.parse(name).build(scenario.job()), max(120.0, 5 * trigger_s), JOB)
     steps = list(replay(scenario, policy))
     assert sum(len(b.target.workers) > len(a.target.workers) for a, b in pairwise(steps)) >= 4
     assert [step.decision.reason for step in steps if "did not help" in step.decision.reason] == []
@@ -166,7 +168,7 @@ def test_batches_that_end_between_ticks_are_not_mistaken_for_a_scale_out_in_vain
 
 def test_a_job_that_stands_still_is_noticed_though_no_batch_ends() -> None:
     # Nothing is let through after minute 5, as in a batch that never ends. Eight spans of patience are 16 minutes.
-    policy, target, said = Ineffective(Upward(), 120.0), Allocation.of(2), {}
+    policy, target, said = Ineffective(Upward(), 120.0, JOB), Allocation.of(2), {}
     for minute in range(1, 60):
         processed = 600.0 * min(minute, 5)
         backlog = 3000.0 * minute - processed
@@ -184,7 +186,7 @@ def test_a_job_that_stands_still_is_noticed_though_no_batch_ends() -> None:
 
 def test_workers_that_start_late_are_judged_from_when_they_came() -> None:
     scenario = replace(world([49.0] * 40), worker=WorkerSpec(start_s=400.0))
-    steps = list(replay(scenario, Ineffective(Upward(), 120.0)))
+    steps = list(replay(scenario, Ineffective(Upward(), 120.0, JOB)))
     first = next(step for step in steps if "did not help" in step.decision.reason)
     assert first.seen.time_s >= 120.0 + 400.0 + 120.0
 
@@ -201,7 +203,7 @@ def test_a_threshold_policy_does_not_climb_to_the_limit_before_a_slow_sink() -> 
 
 
 def test_it_remembers_all_waits_that_lead_to_the_longest() -> None:
-    assert Ineffective(Upward(), 100.0).memory_s == 4800.0
+    assert Ineffective(Upward(), 100.0, JOB).memory_s == 4800.0
 
 
 def test_a_scale_out_is_judged_without_the_backlog_where_nobody_knows_it() -> None:

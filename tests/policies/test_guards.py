@@ -10,6 +10,7 @@ import pytest
 
 from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import BadInput
+from penstock.core.kinds import WorkerKind
 from penstock.core.loop import Decision, control, needs_lag
 from penstock.core.objective import Objective
 from penstock.core.observation import Batch, Observation
@@ -190,7 +191,7 @@ def test_the_live_controller_has_every_safety_rule_and_what_was_given_on_top() -
 def test_defaults_follow_the_job() -> None:
     # Five ticks of 60 s.
     assert safety(JOB) == {"failures_max": 5, "late_s": 300.0, "arrive_s": 300.0, "effect_s": 300.0}
-    slow = replace(JOB, start_s=120.0, tick_s=10.0, trigger_s=60.0)
+    slow = replace(JOB, kinds=(WorkerKind(start_s=120.0),), tick_s=10.0, trigger_s=60.0)
     assert safety(slow) == {"failures_max": 5, "late_s": 300.0, "arrive_s": 600.0, "effect_s": 300.0}
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.dataflow import Dataflow, Operator
+from penstock.core.objective import Objective
 from penstock.core.observation import Observation
 from penstock.models.capacity import Capacity, linear
 from penstock.models.curves import Table
@@ -28,13 +29,20 @@ def world(rates: list[float], at_start: int = 1, per_worker: float = 10.0, **cha
     return replace(still, load=Load.of(np.array(rates) * 60.0, 60.0), **changes)
 
 
-def watch(scenario: Scenario, targets: dict[int, int] | None = None) -> list[Observation]:
-    """Each minute's observation; `targets` says after which minute to ask for how many workers."""
+def watch(
+    scenario: Scenario, targets: dict[int, int] | None = None, could: list[float | None] | None = None
+) -> list[Observation]:
+    """Each minute's observation; `targets` says after which minute to ask for how many workers.
+
+    `could` gets what the workers could really have served, which a policy is not shown.
+    """
     plant, seen = SimulatedPlant(scenario), []
     for minute, _ in enumerate(plant.ticks(), start=1):
         observation = plant.observe()
         assert observation is not None
         seen.append(observation)
+        if could is not None:
+            could.append(plant.could)
         if targets and minute in targets:
             plant.apply(observation.target.resized(targets[minute]))
     return seen
@@ -66,11 +74,13 @@ def test_response_times_spread_between_the_first_and_the_last_served() -> None:
 
 def test_a_worker_serves_only_when_it_has_started_and_what_runs_differs_from_what_was_asked() -> None:
     slow = world([25.0] * 4, worker=WorkerSpec(start_s=90.0))
-    seen = watch(slow, {1: 3})
+    could: list[float | None] = []
+    seen = watch(slow, {1: 3}, could)
     # Asked for at 60 s, up at 150 s: the third minute has 30 s of one worker and 30 s of three.
     assert [len(one.running.workers) for one in seen] == [1, 1, 3, 3]
     assert [len(one.target.workers) for one in seen] == [1, 3, 3, 3]
-    assert [one.capacity for one in seen] == [10.0, 10.0, 20.0, 30.0]
+    assert could == [10.0, 10.0, 20.0, 30.0]
+    assert [dict(one.pending) for one in seen] == [{}, {"w2": 60.0, "w3": 60.0}, {}, {}]
 
 
 def test_a_worker_that_was_not_up_yet_can_be_given_up() -> None:
@@ -79,19 +89,21 @@ def test_a_worker_that_was_not_up_yet_can_be_given_up() -> None:
 
 
 def test_the_first_seconds_of_a_worker_are_slow() -> None:
-    seen = watch(world([25.0] * 3, worker=WorkerSpec(warm_s=30.0, warm_speed=0.5)), {1: 2})
+    could: list[float | None] = []
+    watch(world([25.0] * 3, worker=WorkerSpec(warm_s=30.0, warm_speed=0.5)), {1: 2}, could)
     # In the second minute: one full worker, and one that does half for 30 s, then all.
-    assert seen[1].capacity == pytest.approx(10 + (5 * 30 + 10 * 30) / 60)
-    assert seen[2].capacity == pytest.approx(20)
+    assert could[1] == pytest.approx(10 + (5 * 30 + 10 * 30) / 60)
+    assert could[2] == pytest.approx(20)
 
 
 def test_drawn_start_times_lie_between_their_bounds() -> None:
     ups = []
     for seed in range(20):
         scenario = world([1.0] * 4, worker=WorkerSpec(start_s=(20.0, 100.0)), seed=seed)
-        seen = watch(scenario, {1: 2})
-        # The capacity of minute 2 and 3 tells when the second worker came.
-        ups.append(120 - (sum(one.capacity for one in seen[1:3]) - 20) / 10 * 60)
+        could: list[Any] = []
+        watch(scenario, {1: 2}, could)
+        # What could be done in minutes 2 and 3 tells when the second worker came.
+        ups.append(120 - (sum(could[1:3]) - 20) / 10 * 60)
     assert min(ups) >= 20
     assert max(ups) <= 100
     assert max(ups) - min(ups) > 30
@@ -99,11 +111,29 @@ def test_drawn_start_times_lie_between_their_bounds() -> None:
 
 def test_workers_differ_in_speed_and_change_it() -> None:
     spec = WorkerSpec(speed_spread=0.5, speed_every_s=60.0)
-    seen = watch(world([1.0] * 20, at_start=8, worker=spec))
-    speeds = [[stats.speed for stats in one.workers.values()] for one in seen]
-    assert all(0.5 <= speed <= 1 for row in speeds for speed in row)
-    assert len({speed for row in speeds for speed in row}) > 50
-    assert len(set(speeds[0])) == 8
+    could: list[Any] = []
+    seen = watch(world([1.0] * 20, at_start=8, worker=spec), could=could)
+    assert all(40 <= each <= 80 for each in could)
+    assert len(set(could)) == 20
+    shares = [[stats.input_rate for stats in one.workers.values()] for one in seen]
+    assert len(set(shares[0])) == 8
+
+
+def test_a_policy_sees_what_the_model_says_and_not_what_the_workers_can_really_do() -> None:
+    could: list[Any] = []
+    slow = world([1.0] * 5, at_start=4, worker=WorkerSpec(speed_spread=0.5), believed=linear(12.5))
+    seen = watch(slow, could=could)
+    assert {one.capacity for one in seen} == {50.0}
+    assert all(each < 40 for each in could)
+    assert all(stats.speed is None for one in seen for stats in one.workers.values())
+
+
+def test_time_in_which_an_event_is_too_old_counts_also_between_two_ticks() -> None:
+    # 20/s on 10/s for a minute, then nothing: the last of 1,200 events is served at 120 s and has waited 60 s.
+    # An event that arrived at t is served at 2t; more than 45 s old from t = 45 on, which is served from 90 s on.
+    seen = watch(world([20.0, 0.0, 0.0], objective=Objective(45.1)))
+    assert [one.latency_s for one in seen] == pytest.approx([30.1, 0.0, 0.0])
+    assert [one.late_s for one in seen] == pytest.approx([0.0, 30.0, 0.0])
 
 
 def test_a_failed_worker_is_replaced_and_paid_anew() -> None:
@@ -117,10 +147,11 @@ def test_a_failed_worker_is_replaced_and_paid_anew() -> None:
 def test_nothing_is_served_while_the_job_reconfigures_or_state_moves() -> None:
     flow = Dataflow((Operator("job", 0.1, state_mb=120.0),))
     pause = PauseSpec(reconfigure_s=6.0, move_mb_s=10.0)
-    seen = watch(world([10.0] * 3, pause=pause, dataflow=flow), {1: 2})
+    could: list[float | None] = []
+    watch(world([10.0] * 3, pause=pause, dataflow=flow), {1: 2}, could)
     # One of two workers is new: 60 MB move in 6 s, after 6 s of reconfiguration. 48 s are left of the minute.
-    assert seen[1].capacity == pytest.approx(20 * 48 / 60)
-    assert seen[2].capacity == pytest.approx(20)
+    assert could[1] == pytest.approx(20 * 48 / 60)
+    assert could[2] == pytest.approx(20)
 
 
 def test_noise_touches_gauges_and_never_counters() -> None:

@@ -81,7 +81,7 @@ def test_a_whole_file_becomes_a_whole_scenario(tmp_path: Path) -> None:
     assert scenario.worker.start_s == (60.0, 120.0)
     # An event costs 0.01 + 2 · 0.02 = 0.05 core-seconds; a worker has 2 cores: 40/s.
     assert scenario.capacity.capacity(1) == pytest.approx(40)
-    assert scenario.job().start_s == 60
+    assert scenario.job().kinds[0].start_s == 90
     assert scenario.assumed == {}
 
 

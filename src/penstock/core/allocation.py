@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+
+from penstock.core.errors import BadInput
 
 
 class Knob(Enum):
     """What a policy may turn, if the plant can."""
 
-    WORKERS = "the number of workers"
-    PARALLELISM = "parallelism"
+    WORKERS = "the workers"
     PLACEMENT = "placement"
     CPU_SHARE = "CPU shares"
     ALTERNATE = "alternates"
@@ -37,28 +38,67 @@ class Allocation:
     """
 
     workers: tuple[Worker, ...]
-    parallelism: Mapping[str, int] = field(default_factory=dict)
     instances: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each operator, the worker of each of its instances: all of them rented."""
     cpu_share: Mapping[str, float] = field(default_factory=dict)
+    """For each operator, the part of a core that each of its instances may use."""
     alternate: Mapping[str, str] = field(default_factory=dict)
+    """For each operator, its active implementation."""
     # A name is never used twice: a slot that was given up may still be draining under its old name.
     names_given: int = field(default=0, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.instances:
+            return
+        rented = {worker.name for worker in self.workers}
+        for operator, places in self.instances.items():
+            if lost := set(places) - rented:
+                where = ", ".join(sorted(lost))
+                raise BadInput(f"operator '{operator}' is placed on {where}, which is not rented")
 
     @classmethod
     def of(cls, workers: int, kind: str = "worker") -> Allocation:
         """Some workers of one kind, all else left to the engine."""
-        return cls((), names_given=0)._grown(workers, kind)
+        return cls(()).grown(workers, kind)
 
-    def resized(self, workers: int) -> Allocation:
-        """The same wish with another number of workers: new slots get fresh names, the youngest go first."""
-        if workers == len(self.workers):
-            return self
-        if workers < len(self.workers):
-            return replace(self, workers=self.workers[: max(0, workers)])
-        return self._grown(workers, self.workers[-1].kind if self.workers else "worker")
+    def resized(self, workers: int, kind: str | None = None) -> Allocation:
+        """The same wish with another number of workers: new slots get fresh names, the youngest go first.
 
-    def _grown(self, workers: int, kind: str) -> Allocation:
+        Refused while one that would go holds an instance: whoever placed it knows where it should live.
+        """
         missing = workers - len(self.workers)
+        if missing > 0:
+            return self.grown(missing, kind or (self.workers[-1].kind if self.workers else "worker"))
+        return self if missing == 0 else replace(self, workers=self.workers[: max(0, workers)])
+
+    def grown(self, more: int, kind: str = "worker") -> Allocation:
+        """The same wish with some more workers, under fresh names."""
         given = max(self.names_given, len(self.workers))
-        fresh = tuple(Worker(f"w{given + number}", kind) for number in range(1, missing + 1))
-        return replace(self, workers=self.workers + fresh, names_given=given + missing)
+        fresh = tuple(Worker(f"w{given + number}", kind) for number in range(1, more + 1))
+        return replace(self, workers=self.workers + fresh, names_given=given + more)
+
+    def only(self, names: Collection[str]) -> Allocation:
+        """What is left of it on some of its workers: the others, and the instances on them, are not there."""
+        kept = tuple(worker for worker in self.workers if worker.name in names)
+        if not self.instances:
+            return replace(self, workers=kept)
+        there = {name: tuple(place for place in places if place in names) for name, places in self.instances.items()}
+        return replace(self, workers=kept, instances=there)
+
+    def turned(self, before: Allocation) -> frozenset[Knob]:
+        """The knobs that differ between two wishes.
+
+        >>> sorted(knob.name for knob in Allocation.of(3).turned(Allocation.of(2)))
+        ['WORKERS']
+        """
+        if self is before:
+            return frozenset()
+        return frozenset(knob for knob, name in _FIELDS.items() if getattr(self, name) != getattr(before, name))
+
+
+_FIELDS: Mapping[Knob, str] = {
+    Knob.WORKERS: "workers",
+    Knob.PLACEMENT: "instances",
+    Knob.CPU_SHARE: "cpu_share",
+    Knob.ALTERNATE: "alternate",
+}

@@ -19,6 +19,7 @@ EVENTS_MOST = 1e15
 EVENTS_LEAST = 1e-9
 SEED_MOST = 2**53
 PORT_MOST = 65535
+PRICE_MOST = 1e9
 
 
 def between(key: str, value: float, low: float, high: float = SPAN_MOST_S) -> None:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from penstock.core.allocation import Allocation
 from penstock.core.dataflow import Dataflow
+from penstock.core.errors import BadInput
+from penstock.core.kinds import WorkerKind, kind_of
 from penstock.core.objective import Limits, Objective, Price
 
 
@@ -27,23 +30,14 @@ class CapacityModel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerKind:
-    """What a worker is made of."""
-
-    name: str = "worker"
-    cores: float = 1.0
-    memory_mb: float = 4096.0
-
-
-@dataclass(frozen=True, slots=True)
 class Oracle:
     """What only a scenario knows: what will arrive in each interval, and how workers really are."""
 
     arrivals: Sequence[float] = field(repr=False)
     capacity: CapacityModel | None = None
     """The truth, where policies are told a model."""
-    start_late_s: float = 0.0
-    """How long a worker takes to start, at worst."""
+    start_s: tuple[float, float] = (0.0, 0.0)
+    """How long a worker takes to start: at best, and at worst."""
     speed_least: float = 1.0
     """How slow a worker may be."""
 
@@ -67,10 +61,30 @@ class Job:
     objective: Objective = Objective(latency_s=120.0)
     price: Price = Price()
     trigger_s: float | None = None
-    start_s: float = 0.0
-    """How long a worker takes to start, as far as known: at best, where it varies."""
     workers_at_start: int = 1
     oracle: Oracle | None = None
+
+    def __post_init__(self) -> None:
+        names = [kind.name for kind in self.kinds]
+        if not names or len(set(names)) < len(names):
+            raise BadInput("a job needs at least one kind of worker, each with a name of its own")
+
+    def kind(self, name: str) -> WorkerKind:
+        """What a worker of this kind is made of."""
+        return kind_of(self.kinds, name)
+
+    def cores(self, target: Allocation) -> float:
+        """How much an allocation is: the one order of "more" and "less" for guards and reports.
+
+        Where CPU is shared out, what the instances may use; else all that the workers have.
+        """
+        if target.cpu_share:
+            instances = target.instances
+            return sum(share * max(1, len(instances.get(name, ()))) for name, share in target.cpu_share.items())
+        if len(self.kinds) == 1:
+            return len(target.workers) * self.kinds[0].cores * self.kinds[0].speed
+        kinds = [self.kind(worker.kind) for worker in target.workers]
+        return sum(kind.cores * kind.speed for kind in kinds)
 
     def workers_for(self, rate: float) -> int:
         """The fewest workers that sustain a rate, within the limits (paper 1, eq 11)."""

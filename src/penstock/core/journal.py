@@ -15,12 +15,14 @@ from typing import Any, Self, TextIO
 import msgspec
 
 from penstock.core.allocation import Allocation
+from penstock.core.digest import ArrivalDigest
 from penstock.core.errors import BadInput
 from penstock.core.files import reads
 from penstock.core.journal_steps import PLAIN, RESULTS, Moment, Positive, StepReader
+from penstock.core.kinds import WorkerKind
 from penstock.core.loop import Step
 from penstock.core.objective import Limits, Objective, Price
-from penstock.core.observation import Batch, OperatorStats, WorkerTable
+from penstock.core.observation import Batch, BatchInWork, OperatorStats, WorkerTable
 from penstock.core.typed import typed
 
 SCHEMA = 1
@@ -45,6 +47,10 @@ class Header:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What else a person may want to know: capacity, start time, the trace."""
+    kinds: tuple[WorkerKind, ...] = ()
+    """What the workers were made of, and cost; nothing in journals of earlier versions."""
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    """The safety rules around the policy; none: it was on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,8 @@ class HeaderLine:
     seed: int | None = None
     origin_s: Moment | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
+    kinds: tuple[WorkerKind, ...] = ()
+    rules: dict[str, Any] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -121,11 +129,15 @@ class JournalWriter:
         for name, column in WorkerTable.of(seen.workers).columns.items():
             fields[f"worker {name}"] = column if isinstance(column, (int, float)) else list(column)
         for name, stats in seen.operators.items():
-            fields[f"operator {name}"] = [getattr(stats, slot) for slot in OperatorStats.__slots__]
+            # The counters of a job's only operator are the job's: then they say nothing new.
+            fields[f"operator {name}"] = _plain_operator(stats, is_only=len(seen.operators) == 1)
         for name, path in seen.paths.items():
             fields[f"path {name}"] = [path.count, path.sum_s, {str(k): v for k, v in path.bins.items()}, path.unit_s]
-        if seen.batch is not None:
-            fields["batch"] = [getattr(seen.batch, slot) for slot in Batch.__slots__]
+        # What is not there is left out: most jobs have few of these.
+        rows = {"batch": seen.batch, "in_work": seen.in_work, "arrivals": seen.arrivals}
+        fields.update({name: _values(row) for name, row in rows.items() if row is not None})
+        values = {"late_s": seen.late_s, "could": step.could, "pending": seen.pending or None}
+        fields.update({name: value for name, value in values.items() if value is not None})
         return fields
 
     def _allocation(self, allocation: Allocation) -> object:
@@ -142,12 +154,25 @@ def _encoded(fields: Mapping[str, Any]) -> str:
     return _encoder.encode(fields).decode() + "\n"
 
 
+def _values(row: Batch | BatchInWork | ArrivalDigest) -> list[Any]:
+    return [getattr(row, slot) for slot in type(row).__slots__]
+
+
+def _plain_operator(stats: OperatorStats, is_only: bool) -> list[Any]:
+    values = [getattr(stats, slot) for slot in OperatorStats.__slots__]
+    if is_only:
+        return values[: OperatorStats.__slots__.index("arrived")]
+    if stats.batch is not None:
+        values[-1] = _values(stats.batch)
+    return values
+
+
 def _plain_allocation(allocation: Allocation) -> object:
     content: dict[str, Any] = {"workers": [worker.name for worker in allocation.workers]}
     kinds = [worker.kind for worker in allocation.workers]
     if any(kind != "worker" for kind in kinds):
         content["kinds"] = kinds
-    for knob in ("parallelism", "instances", "cpu_share", "alternate", "names_given"):
+    for knob in ("instances", "cpu_share", "alternate", "names_given"):
         if value := getattr(allocation, knob):
             content[knob] = dict(value) if isinstance(value, Mapping) else value
     return content

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from penstock.core.allocation import Allocation, Worker
+from penstock.core.digest import ArrivalDigest
+from penstock.core.errors import BadInput
 from penstock.core.loop import Decision, Step
-from penstock.core.observation import Batch, Observation, OperatorStats, WorkerTable
+from penstock.core.observation import Batch, BatchInWork, Observation, OperatorStats, WorkerStats, WorkerTable
 from penstock.core.responses import Responses
 
 # What is a plain number of an observation, in the order of a line.
@@ -35,7 +37,6 @@ class AllocationLine:
 
     workers: list[str]
     kinds: list[str] | None = None
-    parallelism: dict[str, int] = field(default_factory=dict)
     instances: dict[str, tuple[str, ...]] = field(default_factory=dict)
     cpu_share: dict[str, Number] = field(default_factory=dict)
     alternate: dict[str, str] = field(default_factory=dict)
@@ -45,7 +46,7 @@ class AllocationLine:
     def allocation(self) -> Allocation:
         kinds = self.kinds if self.kinds is not None else ["worker"] * len(self.workers)
         workers = tuple(Worker(name, kind) for name, kind in zip(self.workers, kinds, strict=True))
-        return Allocation(workers, self.parallelism, self.instances, self.cpu_share, self.alternate, self.names_given)
+        return Allocation(workers, self.instances, self.cpu_share, self.alternate, self.names_given)
 
 
 _LINE = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -58,11 +59,18 @@ _KEYS = {
     "whole": msgspec.json.Decoder(bool),
     "reason": msgspec.json.Decoder(str),
     "batch": msgspec.json.Decoder(list[Number | None] | None),
+    "in_work": msgspec.json.Decoder(tuple[Moment, Number | None, Number, Number | None] | None),
+    "pending": msgspec.json.Decoder(dict[str, Moment] | None),
+    "late_s": msgspec.json.Decoder(Span | None),
+    "could": msgspec.json.Decoder(Number | None),
+    "arrivals": msgspec.json.Decoder(
+        tuple[Annotated[int, Meta(ge=0)], tuple[Number, Number, Number], tuple[int, ...], tuple[Number, ...]] | None
+    ),
 }
 _GROUPS = {
     "signal": msgspec.json.Decoder(Number | None),
     "worker": msgspec.json.Decoder(Number | list[Number] | None),
-    "operator": msgspec.json.Decoder(list[Number | None] | None),
+    "operator": msgspec.json.Decoder(list[Number | list[Number | None] | None] | None),
     "path": msgspec.json.Decoder(tuple[Number, Number, Bins, Positive] | None),
 }
 
@@ -80,7 +88,7 @@ class StepReader:
         fields = _fields_of(line)
         if fields is not None and (self._state or fields.get("whole")):
             self._state = fields if fields.pop("whole", False) else self._state | fields
-            with contextlib.suppress(KeyError, TypeError, ValueError, msgspec.MsgspecError):
+            with contextlib.suppress(KeyError, TypeError, ValueError, BadInput, msgspec.MsgspecError):
                 return _step(self._state, self._allocations)
         self._state = {}
         self.damaged += 1
@@ -119,12 +127,33 @@ def _step(state: dict[str, Any], allocations: dict[bytes, Allocation]) -> Step:
         running=running,
         target=asked,
         workers=_workers(running, grouped["worker"]),
-        operators={name: OperatorStats(*values) for name, values in grouped["operator"].items()},
+        operators=_operators(grouped["operator"], state),
         paths={name: Responses(*values) for name, values in grouped["path"].items()},
         batch=Batch(*state["batch"]) if state.get("batch") else None,
+        in_work=BatchInWork(*state["in_work"]) if state.get("in_work") else None,
+        pending=state.get("pending") or {},
+        late_s=state.get("late_s"),
+        arrivals=ArrivalDigest(*state["arrivals"]) if state.get("arrivals") else None,
     )
     decided = target if wanted == b"null" else _allocation(wanted, allocations)
-    return Step(seen, Decision(decided, state["reason"], grouped["signal"]), target)
+    return Step(seen, Decision(decided, state["reason"], grouped["signal"]), target, state.get("could"))
+
+
+def _operators(told: dict[str, list[Any]], state: dict[str, Any]) -> dict[str, OperatorStats]:
+    found = {name: _operator(values) for name, values in told.items()}
+    if len(found) == 1:
+        [(name, stats)] = found.items()
+        batch = Batch(*state["batch"]) if state.get("batch") else None
+        return {name: replace(stats, arrived=state["arrived"], processed=state["processed"], batch=batch)}
+    return found
+
+
+def _operator(values: list[Any]) -> OperatorStats:
+    named = dict(zip(OperatorStats.__slots__, values, strict=False))
+    batch = named.pop("batch", None)
+    if len(values) > len(OperatorStats.__slots__) or any(isinstance(each, list) for each in named.values()):
+        raise ValueError("an operator's values do not fit")
+    return OperatorStats(**named, batch=None if batch is None else Batch(*batch))
 
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +170,8 @@ def _workers(running: Allocation, columns: dict[str, float | list[float]]) -> Wo
     for name, column in columns.items():
         if isinstance(column, list) and len(column) != len(names):
             raise ValueError(f"{len(names)} workers have {len(column)} values of {name}")
-    return WorkerTable(names, columns)
+    # A column of a later version is nothing to us.
+    return WorkerTable(names, {name: column for name, column in columns.items() if name in WorkerStats.__slots__})
 
 
 def _allocation(raw: bytes, known: dict[bytes, Allocation]) -> Allocation:

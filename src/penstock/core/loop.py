@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from penstock.core.allocation import Allocation, Knob
-from penstock.core.errors import BadInput, PlantError
+from penstock.core.errors import BadInput, PenstockError, PlantError
 from penstock.core.objective import Limits
 from penstock.core.observation import Observation
 from penstock.core.text import one_line
@@ -31,7 +31,11 @@ class Step:
     seen: Observation
     decision: Decision
     target: Allocation
-    """What was applied: the decision's target within the limits; where the plant refused, what was asked for before."""
+    """What was applied: the decision's target within the limits; where that was refused, what was asked for before."""
+    could: float | None = None
+    """Events per second that the workers could really have served in the interval; None where only a model knows.
+
+    A simulator knows it; the score judges by it, and no policy sees it."""
 
 
 class Policy(Protocol):
@@ -74,8 +78,9 @@ class Faults:
     awaited: int = 0
     """Times in a row that there was nothing whole to see, as before a first batch has ended."""
     unseen: int = 0
-    """Times in a row that it could not be seen, and below, that it refused a target."""
+    """Times in a row that it could not be seen."""
     refused: int = 0
+    """Times in a row that a target was refused, by the plant or before it got there."""
     why: str = ""
     """What the plant said last."""
     _asked: Allocation | None = None
@@ -101,14 +106,18 @@ class Faults:
         try:
             plant.apply(target)
         except PlantError as error:
-            self.refused, self.why = self.refused + 1, _line(error)
-            again = "still not applied" if self.refused > 1 else f"not applied, tried again every tick: {self.why}"
-            self._notes.append(again)
-            return seen.target
+            return self.refuse(error, seen)
         if self.refused:
             self._notes.append(f"applied, after {self.refused} refusals")
         self.refused, self._asked = 0, target
         return target
+
+    def refuse(self, error: PenstockError, seen: Observation) -> Allocation:
+        """What was asked for before stays; the reason is in the journal."""
+        self.refused, self.why = self.refused + 1, _line(error)
+        again = "still not applied" if self.refused > 1 else f"not applied, tried again every tick: {self.why}"
+        self._notes.append(again)
+        return seen.target
 
     def note(self, what: str) -> None:
         """Something of the plant that the next step's reason is to tell."""
@@ -126,7 +135,7 @@ class Faults:
         if not blind or self.safe_workers is None or self._asked is None or self._asked.instances or self.is_paused():
             return
         # Asked for at every blind tick: targets are idempotent, and this one may have been refused.
-        with suppress(PlantError):
+        with suppress(PlantError, BadInput):
             plant.apply(self._asked.resized(self.safe_workers))
 
 
@@ -141,8 +150,25 @@ def control(
         if seen is None:
             continue
         decision = policy.decide(seen)
-        target = faults.apply(plant, limits.cut(decision.target), seen)
-        yield Step(seen, faults.told(decision), target)
+        try:
+            wanted = permitted(decision.target, seen.target, policy.needs, limits)
+        except BadInput as error:
+            target = faults.refuse(error, seen)
+        else:
+            target = faults.apply(plant, wanted, seen)
+        yield Step(seen, faults.told(decision), target, getattr(plant, "could", None))
+
+
+def permitted(target: Allocation, asked: Allocation, needs: frozenset[Knob], limits: Limits) -> Allocation:
+    """The target within the limits. BadInput where it cannot be cut, or turns a knob that its policy does not declare.
+
+    >>> permitted(Allocation.of(9), Allocation.of(1), frozenset({Knob.WORKERS}), Limits(1, 4)) == Allocation.of(4)
+    True
+    """
+    if undeclared := target.turned(asked) - needs:
+        what = " and ".join(sorted(knob.value for knob in undeclared))
+        raise BadInput(f"the decision changes {what}, which the policy does not declare in its needs")
+    return limits.cut(target)
 
 
 def check_knobs(plant: Plant, policy: Policy) -> None:
@@ -161,5 +187,5 @@ def needs_lag(policy: object) -> bool:
     return bool(getattr(policy, "needs_lag", False)) or (inside is not None and needs_lag(inside))
 
 
-def _line(error: PlantError) -> str:
+def _line(error: PenstockError) -> str:
     return one_line(" ".join(str(error).split()))

@@ -7,15 +7,15 @@ import re
 from dataclasses import dataclass
 
 from penstock.core.allocation import Allocation
-from penstock.core.bounds import WORKERS_MOST
+from penstock.core.bounds import PRICE_MOST, WORKERS_MOST
 from penstock.core.errors import BadInput
+from penstock.core.kinds import WorkerKind
 from penstock.core.observation import Observation
 from penstock.core.units import SECONDS, duration_s
 
 BILLING_S = {"second": 1.0, "minute": 60.0, "hour": 3600.0}
 # A capacity is a sum of floats; without this margin a worker too few would be blamed for a rounding.
 ROUNDING = 1e-9
-PRICE_MOST = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,25 @@ class Objective:
             raise BadInput(f"objective '{text}' is not one: write latency<=120s, or rate (arrivals <= capacity)")
         return cls(duration_s(bound, "the bound of the objective", least_s=1e-3))
 
-    def missed(self, seen: Observation, arrived: float) -> bool | None:
-        """Does the interval miss it? `arrived` is what came within the interval. None: that cannot be judged."""
+    def missed(self, seen: Observation, arrived: float, could: float | None = None) -> bool | None:
+        """Does the interval miss it? `arrived` is what came within it. None: that cannot be judged.
+
+        `could` is what the workers could really have served a second; without it the model's word counts.
+        """
         if self.latency_s is None:
+            capacity = seen.capacity if could is None else could
             # Where nobody tells what waits, arrivals are known batch by batch: only their rate can be judged.
             came = arrived if seen.backlog is not None else seen.input_rate * seen.span_s
-            return came > seen.capacity * seen.span_s * (1 + ROUNDING)
+            return came > capacity * seen.span_s * (1 + ROUNDING)
+        if seen.late_s is not None:
+            return seen.late_s > ROUNDING
         return None if seen.latency_s is None else seen.latency_s > self.latency_s * (1 + ROUNDING)
+
+    def missed_s(self, seen: Observation, missed: bool) -> float:
+        """For how much of an interval that misses it it is missed: all of it, where nobody kept the time."""
+        if not missed:
+            return 0.0
+        return seen.span_s if self.latency_s is None or seen.late_s is None else min(seen.late_s, seen.span_s)
 
     def __str__(self) -> str:
         return "rate" if self.latency_s is None else f"latency<={self.latency_s:g}s"
@@ -80,10 +92,11 @@ class Price:
             raise BadInput(f"price '{text}' is not one: write an amount per time, such as 0.10/h")
         return cls(value * 3600.0 / SECONDS[unit], billing)
 
-    def of(self, paid_s: float) -> float:
-        """The price of one worker for some time."""
+    def of(self, paid_s: float, kind: WorkerKind | None = None) -> float:
+        """The price of one worker for some time; a kind may have a price of its own."""
         unit = BILLING_S[self.billing]
-        return math.ceil(paid_s / unit - ROUNDING) * unit * self.per_hour / 3600.0
+        per_hour = self.per_hour if kind is None or kind.per_hour is None else kind.per_hour
+        return math.ceil(paid_s / unit - ROUNDING) * unit * per_hour / 3600.0
 
 
 @dataclass(frozen=True, slots=True)

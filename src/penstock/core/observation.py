@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.core.allocation import Allocation
+from penstock.core.digest import ArrivalDigest
 from penstock.core.responses import Responses
 
 
@@ -17,10 +18,11 @@ class WorkerStats:
     """Busy part of its cores, 0…1; above 1 where it is computed, and more comes than the workers could do."""
     memory_mb: float = 0.0
     network_mb_s: float = 0.0
-    speed: float = 1.0
-    """Work done per second of CPU, relative to a worker as it should be."""
+    speed: float | None = None
+    """Work done per second of CPU, relative to a worker as it should be; None where nobody measures it."""
     input_rate: float = 0.0
     paid_since_s: float = 0.0
+    """When it was asked for; of a worker that was there before, when it was first seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,14 @@ class OperatorStats:
     backlog: float | None = 0.0
     latency_s: float | None = 0.0
     state_mb: float = 0.0
+    arrived: float | None = None
+    """Events since the beginning; None in journals of earlier versions."""
+    processed: float | None = None
+    """Events since the beginning; None in journals of earlier versions."""
+    load: float | None = None
+    """Busy part of what its instances may use, 0…1; None where it shares the workers with others."""
+    batch: Batch | None = None
+    """Its last micro-batch, where it has batches of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,20 @@ class Batch:
     def overran(self) -> bool:
         """Did it take longer than its trigger? Then the next one began at once."""
         return 0 < self.trigger_s < self.execution_s
+
+
+@dataclass(frozen=True, slots=True)
+class BatchInWork:
+    """The micro-batch that runs now."""
+
+    begun_s: float
+    """On the observation's clock."""
+    rows: float | None
+    """What it reads; None where the engine does not tell before it ends."""
+    workers: float
+    """Workers that it began with."""
+    rows_max: float | None = None
+    """The row limit in force when it began; None: no limit."""
 
 
 class WorkerTable(Mapping[str, WorkerStats]):
@@ -125,7 +149,7 @@ class Observation:
     latency_s: float | None
     """Age of the oldest event not yet served, plus its service; None where the backlog is not known."""
     capacity: float
-    """Events per second that what ran in the interval could do, as far as known."""
+    """Events per second that what ran in the interval could do, by the model that the policy is told."""
     running: Allocation
     """What exists."""
     target: Allocation
@@ -136,5 +160,11 @@ class Observation:
     paths: Mapping[str, Responses] = field(default_factory=dict)
     """Response times of the interval, by the sink at the end of the path."""
     batch: Batch | None = None
-    arrivals_s: tuple[float, ...] = ()
-    """Consecutive new arrival times, for burstiness; not in the journal."""
+    in_work: BatchInWork | None = None
+    """The micro-batch that runs now."""
+    pending: Mapping[str, float] = field(default_factory=dict)
+    """Workers that were asked for and do not run yet: when each was asked for."""
+    late_s: float | None = None
+    """Seconds of the interval in which the oldest event was older than the bound; None: judged by `latency_s`."""
+    arrivals: ArrivalDigest | None = None
+    """How the events of the interval were spaced."""

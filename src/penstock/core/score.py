@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from penstock.core.allocation import Allocation
+from penstock.core.kinds import WorkerKind, kind_of
 from penstock.core.loop import Step
 from penstock.core.objective import Objective, Price
 from penstock.core.observation import Observation
@@ -40,11 +41,13 @@ class Score:
     duration_s: float
     unknown_share: float = 0.0
     """Of the time in which nobody could tell whether the objective held."""
+    operators_moved: int = 0
+    """Operators whose instances changed their workers, over all actions."""
 
 
-def score(steps: Iterable[Step], objective: Objective, price: Price) -> Score:
+def score(steps: Iterable[Step], objective: Objective, price: Price, kinds: Sequence[WorkerKind] = ()) -> Score:
     """The score of a finished run."""
-    scorer = Scorer(objective, price)
+    scorer = Scorer(objective, price, kinds)
     for step in steps:
         scorer.add(step)
     return scorer.result()
@@ -53,15 +56,15 @@ def score(steps: Iterable[Step], objective: Objective, price: Price) -> Score:
 class Scorer:
     """Adds up steps as they come. Time is the sum of the spans, so a gap in a trace costs nothing."""
 
-    def __init__(self, objective: Objective, price: Price) -> None:
+    def __init__(self, objective: Objective, price: Price, kinds: Sequence[WorkerKind] = ()) -> None:
         self._objective = objective
         self._price = price
         self._clock_s = 0.0
-        self._bill = _Bill(price)
+        self._bill = _Bill(price, kinds)
         self._target: Allocation | None = None
         self._last: Observation | None = None
         self._missed_s = self._unknown_s = self._late = self._could = 0.0
-        self._stretches = self._actions = self._started = self._stopped = 0
+        self._stretches = self._actions = self._started = self._stopped = self._moved = 0
         self._missing = False
         self._count = self._sum_s = 0.0
         self._unit_s = 1.0
@@ -75,25 +78,26 @@ class Scorer:
         self._clock_s += seen.span_s
         arrived = seen.arrived - (last.arrived if last else 0.0)
         processed = seen.processed - (last.processed if last else 0.0)
-        self._judge(seen, arrived, processed)
-        self._could += max(seen.capacity * seen.span_s, processed)
+        could = seen.capacity if step.could is None else step.could
+        self._judge(seen, arrived, processed, could)
+        self._could += max(could * seen.span_s, processed)
         if last is None or seen.running is not last.running:
             self._bill.replaced(seen, self._clock_s)
         if step.target is not self._target:
             self._scaled(step.target)
         self._last = seen
 
-    def _judge(self, seen: Observation, arrived: float, processed: float) -> None:
-        missed = self._objective.missed(seen, arrived)
+    def _judge(self, seen: Observation, arrived: float, processed: float, could: float) -> None:
+        missed = self._objective.missed(seen, arrived, could)
         if missed is None:
             self._unknown_s += seen.span_s
         elif missed:
-            self._missed_s += seen.span_s
+            self._missed_s += self._objective.missed_s(seen, missed)
             self._stretches += not self._missing
         self._missing = bool(missed)
         bound_s = self._objective.latency_s
         if bound_s is None:
-            self._late += max(0.0, arrived - seen.capacity * seen.span_s) if missed else 0.0
+            self._late += max(0.0, arrived - could * seen.span_s) if missed else 0.0
         late = 0.0
         for path in _responses(seen, processed):
             self._note(path)
@@ -118,6 +122,7 @@ class Scorer:
         self._actions += 1
         self._started += len(has - had)
         self._stopped += len(had - has)
+        self._moved += _moved(before, after)
         self._bill.change(after, self._clock_s)
         self._target = after
 
@@ -146,7 +151,14 @@ class Scorer:
             backlog=last.backlog if last else 0.0,
             duration_s=self._clock_s,
             unknown_share=self._unknown_s / span,
+            operators_moved=self._moved,
         )
+
+
+def _moved(before: Allocation, after: Allocation) -> int:
+    """Operators that had a place and have another now."""
+    places = after.instances
+    return sum(name in places and set(places[name]) != set(was) for name, was in before.instances.items())
 
 
 def _responses(seen: Observation, processed: float) -> Iterable[Responses]:
@@ -159,18 +171,20 @@ def _responses(seen: Observation, processed: float) -> Iterable[Responses]:
 class _Bill:
     """Rentals: a worker is paid from the request on, until it is given up or fails."""
 
-    def __init__(self, price: Price) -> None:
-        self._price = price
+    def __init__(self, price: Price, kinds: Sequence[WorkerKind]) -> None:
+        self._price, self._kinds = price, kinds
         self._since: dict[str, float] = {}
+        self._kind: dict[str, WorkerKind | None] = {}
         self._seen_since: dict[str, float] = {}
         self._cost = self._paid_s = 0.0
 
     def change(self, target: Allocation, now_s: float) -> None:
-        wanted = {worker.name for worker in target.workers}
+        wanted = {worker.name: worker.kind for worker in target.workers}
         for name in [name for name in self._since if name not in wanted]:
             self._close(name, now_s)
-        for name in wanted:
+        for name, kind in wanted.items():
             self._since.setdefault(name, now_s)
+            self._kind[name] = kind_of(self._kinds, kind) if self._kinds else None
 
     def replaced(self, seen: Observation, now_s: float) -> None:
         """A worker that failed was paid until then, and its replacement from then on: `paid_since_s` has moved."""
@@ -185,10 +199,11 @@ class _Bill:
 
     def total(self, now_s: float) -> tuple[float, float]:
         """Cost and paid seconds, with what still runs billed until now."""
-        open_s = [now_s - since for since in self._since.values()]
-        return self._cost + sum(map(self._price.of, open_s)), self._paid_s + sum(open_s)
+        open_s = {name: now_s - since for name, since in self._since.items()}
+        owed = sum(self._price.of(paid_s, self._kind[name]) for name, paid_s in open_s.items())
+        return self._cost + owed, self._paid_s + sum(open_s.values())
 
     def _close(self, name: str, now_s: float) -> None:
         paid_s = now_s - self._since.pop(name)
-        self._cost += self._price.of(paid_s)
+        self._cost += self._price.of(paid_s, self._kind[name])
         self._paid_s += paid_s

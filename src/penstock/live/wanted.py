@@ -9,7 +9,8 @@ from typing import Any
 
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput, unknown
-from penstock.core.job import CapacityModel, Job, WorkerKind
+from penstock.core.job import CapacityModel, Job
+from penstock.core.kinds import WorkerKind
 from penstock.core.loop import Policy
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.units import duration_s

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections import deque
 
+from penstock.core.allocation import Allocation
+from penstock.core.job import Job
 from penstock.core.loop import Decision, Policy
-from penstock.core.objective import Objective
 from penstock.core.observation import Observation
 
 
 class Guard:
     """What all guards share: they need and remember what the policy inside does."""
 
-    def __init__(self, policy: Policy, span_s: float) -> None:
+    def __init__(self, policy: Policy, span_s: float, job: Job) -> None:
         self.inside = policy
         self.needs = policy.needs
         self.memory_s = policy.memory_s + span_s
-        self._span_s = span_s
+        self._span_s, self._job = span_s, job
+
+    def grows(self, seen: Observation, target: Allocation) -> int:
+        """1 where a target is more than what was asked for last, -1 where it is less: counted in cores."""
+        wanted, asked = self._job.cores(target), self._job.cores(seen.target)
+        return (wanted > asked) - (wanted < asked)
 
 
 class WarmUp(Guard):
@@ -58,8 +64,7 @@ class Confirmed(Guard):
 
     def decide(self, seen: Observation) -> Decision:
         decision = self.inside.decide(seen)
-        wanted, asked = len(decision.target.workers), len(seen.target.workers)
-        direction = (wanted > asked) - (wanted < asked)
+        direction = self.grows(seen, decision.target)
         if direction != self._direction:
             self._direction, self._since_s = direction, seen.time_s
         left_s = self._since_s + self._span_s - seen.time_s
@@ -69,25 +74,35 @@ class Confirmed(Guard):
 
 
 class DownWindow(Guard):
-    """Never fewer workers than the most that were wanted within the window."""
+    """Never less than the most that was wanted within the window, counted in cores."""
 
-    def __init__(self, policy: Policy, span_s: float) -> None:
-        super().__init__(policy, span_s)
-        self._wanted: deque[tuple[float, int]] = deque()  # times rise, counts fall: the first is the most
+    def __init__(self, policy: Policy, span_s: float, job: Job) -> None:
+        super().__init__(policy, span_s, job)
+        self._wanted: deque[tuple[float, float]] = deque()  # times rise, cores fall: the first is the most
 
     def decide(self, seen: Observation) -> Decision:
         decision = self.inside.decide(seen)
-        count = len(decision.target.workers)
-        while self._wanted and self._wanted[-1][1] <= count:
+        cores = self._job.cores(decision.target)
+        while self._wanted and self._wanted[-1][1] <= cores:
             self._wanted.pop()
-        self._wanted.append((seen.time_s, count))
+        self._wanted.append((seen.time_s, cores))
         while self._wanted[0][0] <= seen.time_s - self._span_s:
             self._wanted.popleft()
-        most = min(self._wanted[0][1], len(seen.target.workers))
-        if most <= count:
+        most = self._wanted[0][1]
+        if most <= cores or self.grows(seen, decision.target) >= 0:
             return decision
-        why = f"{decision.reason} (held at {most}: wanted within the last {self._span_s:.0f} s)"
-        return Decision(seen.target.resized(most), why, decision.signals)
+        kept = self._least(seen.target, most)
+        why = f"{decision.reason} (held at {len(kept.workers)}: wanted within the last {self._span_s:.0f} s)"
+        return Decision(kept, why, decision.signals)
+
+    def _least(self, asked: Allocation, cores: float) -> Allocation:
+        """What was asked for, without the workers that even the most did not need; a placement stays as it is."""
+        if asked.instances or asked.cpu_share:
+            return asked
+        for count in range(len(asked.workers), 0, -1):
+            if self._job.cores(asked.resized(count - 1)) < cores:
+                return asked.resized(count)
+        return asked
 
 
 class Late(Guard):
@@ -99,19 +114,15 @@ class Late(Guard):
 
     _since_s: float | None = None
 
-    def __init__(self, policy: Policy, span_s: float, objective: Objective) -> None:
-        super().__init__(policy, span_s)
-        self._objective = objective
-
     def decide(self, seen: Observation) -> Decision:
         decision = self.inside.decide(seen)
-        missed = self._objective.missed(seen, seen.input_rate * seen.span_s)
+        missed = self._job.objective.missed(seen, seen.input_rate * seen.span_s)
         is_late = missed if missed is not None else seen.batch is not None and seen.batch.overran
         if not is_late:
             self._since_s = None
             return decision
         self._since_s = seen.time_s if self._since_s is None else self._since_s
-        falls = len(decision.target.workers) < len(seen.target.workers)
+        falls = self.grows(seen, decision.target) < 0
         is_new = seen.time_s < self._since_s + self._span_s
         why = "the objective is missed" if missed else "batches overrun their trigger"
         return held(seen, decision, why) if falls and is_new else decision

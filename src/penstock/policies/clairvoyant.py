@@ -76,7 +76,8 @@ class Clairvoyant:
     def _reason(self, before: int, workers: int, tick: int) -> str:
         job = self._job
         # What is asked for now serves a start later; that is the tick it is for.
-        tick = min(tick + math.floor(job.start_s / job.tick_s), len(self._arrivals) - 1)
+        assert job.oracle is not None
+        tick = min(tick + math.floor(job.oracle.start_s[0] / job.tick_s), len(self._arrivals) - 1)
         change = f"{before} -> {workers}" if before != workers else f"{workers}"
         rate = self._arrivals[tick] / job.tick_s
         return f"{change} workers: {rate:.4g}/s will arrive at {show_duration(tick * job.tick_s)}"
@@ -91,8 +92,7 @@ def bound(job: Job) -> Bound:
     cost = bill(task, paid)
     if cost > (1 + GAP_SMALL) * lower > 0:
         note = f"{note}; " * bool(note) + f"the schedule may cost up to {cost / lower - 1:.1%} more than the best one"
-    if careful is not task:
-        why = "workers that vary" if job.trigger_s is None else "batches"
+    if why := _varies(job):
         note = f"{note}; " * bool(note) + f"the bound takes the best case, the schedule counts on {why}"
     worker_tick = job.price.per_hour * job.tick_s / 3600.0
     targets = [*paid[1:].tolist(), int(paid[-1])]
@@ -106,13 +106,16 @@ def task_of(job: Job) -> Task:
     """The job as pure numbers, in ticks: what is paid at least, and what cannot but be missed."""
     if job.oracle is None:
         raise BadInput("clairvoyant knows the future only in a replay: a live job has none to tell it")
+    if len(job.kinds) > 1:
+        kinds = ", ".join(kind.name for kind in job.kinds)
+        raise BadInput(f"the bound is proven for one kind of worker, and this job has {len(job.kinds)}: {kinds}")
     latency_s = job.objective.latency_s
     workers = range(max(job.limits.workers_max, job.workers_at_start) + 1)
     # Batches longer than a trigger do more than `sustainable`, at most `capacity`; the rate is judged by `sustainable`.
     truth = job.oracle.capacity or job.capacity
     rates = [truth.sustainable(n, job.trigger_s) if latency_s is None else truth.capacity(n) for n in workers]
     # In batches an event may be answered the moment its batch ends; else its service takes its own time.
-    service_s = job.dataflow.demand_s if job.trigger_s is None else 0.0
+    service_s = job.dataflow.served_s if job.trigger_s is None else 0.0
     return Task(
         arrivals=np.asarray(job.oracle.arrivals, dtype=np.float64),
         capacity=_per_tick(rates, job),
@@ -120,7 +123,7 @@ def task_of(job: Job) -> Task:
         most=job.limits.workers_max,
         least=job.limits.workers_min,
         # One that starts after the end never serves, however late it is.
-        start=min(job.start_s / job.tick_s, len(job.oracle.arrivals) + 1.0),
+        start=min(job.oracle.start_s[0] / job.tick_s, len(job.oracle.arrivals) + 1.0),
         within=None if latency_s is None else (latency_s - service_s) / job.tick_s,
         unit=BILLING_S[job.price.billing] / job.tick_s,
     )
@@ -135,7 +138,10 @@ def cautious(job: Job, task: Task) -> Task:
     oracle = job.oracle
     assert oracle is not None
     batches = job.trigger_s is not None and task.within is not None
-    if not batches and oracle.speed_least == 1 and oracle.start_late_s <= job.start_s:
+    start_most_s = oracle.start_s[1]
+    # A worker that comes within a tick has done less by its middle than a plan of whole ticks counts on.
+    start = max(task.start, math.ceil(min(start_most_s / job.tick_s, len(task.arrivals) + 1.0) - ROUNDING))
+    if not batches and oracle.speed_least == 1 and (start == task.start or task.within is None):
         return task
     truth = oracle.capacity or job.capacity
     speeds = [n * oracle.speed_least for n in range(len(task.capacity))]
@@ -143,9 +149,18 @@ def cautious(job: Job, task: Task) -> Task:
     return replace(
         task,
         capacity=_per_tick(rates, job),
-        start=max(task.start, min(oracle.start_late_s / job.tick_s, len(task.arrivals) + 1.0)),
+        start=float(start),
         within=0.0 if batches else task.within,
     )
+
+
+def _varies(job: Job) -> str:
+    """What the bound takes at its best, and a schedule cannot."""
+    if job.trigger_s is not None and job.objective.latency_s is not None:
+        return "batches"
+    oracle = job.oracle
+    varies = oracle is not None and (oracle.speed_least < 1 or oracle.start_s[0] < oracle.start_s[1])
+    return "workers that vary" if varies else ""
 
 
 def _per_tick(rates: Sequence[float], job: Job) -> Floats:

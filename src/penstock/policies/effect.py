@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from penstock.core.job import Job
 from penstock.core.loop import Decision, Policy
 from penstock.core.observation import Observation
 from penstock.policies.calm import Guard, held
@@ -110,8 +111,8 @@ class _Trial:
 class Ineffective(Guard):
     """A scale-out without effect within this time is not repeated for a while, longer each time, until load changes."""
 
-    def __init__(self, policy: Policy, span_s: float) -> None:
-        super().__init__(policy, span_s)
+    def __init__(self, policy: Policy, span_s: float, job: Job) -> None:
+        super().__init__(policy, span_s, job)
         self.memory_s = policy.memory_s + MEMORY_SPANS * span_s
         self._before: Observation | None = None
         self._laps: deque[Lap] = deque()
@@ -130,7 +131,7 @@ class Ineffective(Guard):
         if self._in_vain and abs(self._arriving(seen) - self._load) > LOAD_CHANGE * self._load:
             self._in_vain = 0
         verdict = self._verdict(seen)
-        rises = len(decision.target.workers) > len(seen.target.workers)
+        rises = self.grows(seen, decision.target) > 0
         # After one in vain, the next is made alone and judged before another.
         if rises and self._in_vain and (self._trial is not None or seen.time_s < self._until_s):
             decision = held(seen, decision, "the last scale-out did not help")

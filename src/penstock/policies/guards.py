@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from penstock.core.bounds import WORKERS_MOST, between
+from penstock.core.bounds import SPAN_MOST_S, WORKERS_MOST, between
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Policy
@@ -54,10 +54,10 @@ class Guards:
         if self.failures_max:
             policy = FailsStatic(policy, job, self.failures_max, self.safe_workers)
         if self.late_s:
-            policy = Late(policy, self.late_s, job.objective)
+            policy = Late(policy, self.late_s, job)
         for name, guard in _TIMED.items():
             if span_s := getattr(self, name):
-                policy = guard(policy, span_s)
+                policy = guard(policy, span_s, job)
         if paused is not None:
             by = f"{self.pause_file} until it is gone" if self.pause_file else "a signal until it comes again"
             policy = Paused(policy, lambda: paused(self.pause_file), by)
@@ -95,6 +95,6 @@ def safety(job: Job) -> dict[str, Any]:
     return {
         "failures_max": 5,
         "late_s": max(300.0, 5 * longest_s),
-        "arrive_s": max(300.0, 5 * job.start_s),
+        "arrive_s": min(SPAN_MOST_S, max(300.0, 5 * max(kind.start_s or 0.0 for kind in job.kinds))),
         "effect_s": max(120.0, 5 * longest_s),
     }

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from numbers import Real
 from pathlib import Path
 
-from penstock.core.allocation import Allocation
+from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import BadInput, PenstockError
 from penstock.core.job import Job
-from penstock.core.loop import Decision, Policy
+from penstock.core.loop import Decision, Policy, permitted
 from penstock.core.observation import Observation
 from penstock.policies.calm import Guard, held
 
@@ -38,8 +38,8 @@ class FailsStatic:
         try:
             decision = self.inside.decide(seen)
             check_sense(decision)
-            # Cutting workers out of a placement is refused, which the loop could not survive.
-            self._limits.cut(decision.target)
+            # What the loop would refuse is a failure here: it counts, and after some a safe number of workers follows.
+            permitted(decision.target, seen.target, self.needs, self._limits)
         except (Exception, SystemExit) as error:  # one that calls sys.exit must not end the job, or a replay
             return self._failed(seen, describe(error))
         return self._worked(seen, decision)
@@ -69,7 +69,8 @@ class FailsStatic:
 
     def _kept(self, seen: Observation) -> Allocation:
         # A placement is not resized: operators would be left without a home.
-        if not self._pinned or self._safe is None or seen.target.instances:
+        cannot = seen.target.instances or Knob.WORKERS not in self.needs
+        if not self._pinned or self._safe is None or cannot:
             return seen.target
         return seen.target.resized(self._safe)
 
@@ -100,7 +101,7 @@ class Arriving(Guard):
         return self._capped(seen, decision)
 
     def _capped(self, seen: Observation, decision: Decision) -> Decision:
-        rises = len(decision.target.workers) > len(seen.target.workers)
+        rises = self.grows(seen, decision.target) > 0
         return held(seen, decision, "workers do not come") if rises else decision
 
 

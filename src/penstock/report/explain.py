@@ -116,8 +116,7 @@ def change(before: Allocation, after: Allocation) -> str:
         return f"{show.several(len(after.workers), 'worker')}, as before"
     if len(before.workers) != len(after.workers):
         return f"{len(before.workers)} → {show.several(len(after.workers), 'worker')}"
-    knobs = ("workers", "parallelism", "instances", "cpu_share", "alternate")
-    moved = [knob for knob in knobs if getattr(before, knob) != getattr(after, knob)]
+    moved = sorted(knob.value.removeprefix("the ") for knob in after.turned(before))
     return f"{show.several(len(after.workers), 'worker')}, other {', '.join(moved)}"
 
 

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.core.allocation import Allocation
+from penstock.core.allocation import Allocation, Worker
+from penstock.core.errors import BadInput, unknown
+from penstock.sim.engine import Segment
 from penstock.sim.specs import PauseSpec, WorkerSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A stretch of time in which the fleet does not change."""
-
-    begin_s: float
-    end_s: float
-    workers: float
-    """Running workers, each counted with its speed; 0 while the job pauses."""
-    joined: float = 0.0
-    """How many workers have joined so far, each counted with its first speed."""
 
 
 @dataclass(eq=False, slots=True)
 class _Slot:
     name: str
+    spec: WorkerSpec
+    factor: float
+    """Its cores at their speed, as a multiple of the first kind's."""
     paid_since_s: float
     speed: float = 0.0
     runs: bool = False
@@ -36,8 +29,11 @@ class _Slot:
 class Fleet:
     """The workers of a simulated plant, moved from event to event; between events nothing changes."""
 
-    def __init__(self, spec: WorkerSpec, pause: PauseSpec, state_mb: float, rng: np.random.Generator) -> None:
-        self._spec, self._pause, self._state_mb, self._rng = spec, pause, state_mb, rng
+    def __init__(
+        self, kinds: Sequence[WorkerSpec], pause: PauseSpec, state_mb: float, rng: np.random.Generator
+    ) -> None:
+        self._kinds = {kind.name: kind for kind in kinds}
+        self._first, self._pause, self._state_mb, self._rng = kinds[0], pause, state_mb, rng
         self._slots: dict[str, _Slot] = {}
         self._events: list[tuple[float, int, Callable[[float, _Slot], None], _Slot]] = []
         self._events_made = 0
@@ -45,6 +41,7 @@ class Fleet:
         self._joined = 0.0
         self._paused_until_s = 0.0
         self._who: list[tuple[str, float]] = []
+        self._shown: Allocation | None = None
         self.shown_later_s = 0.0
         """A trace's gaps are cut out of the fleet's time; this much later it is on the calendar."""
         self.target = Allocation(())
@@ -53,24 +50,37 @@ class Fleet:
         self.speeds: tuple[float, ...] = ()
         self.alike = True
         self.paid_since_s: tuple[float, ...] = ()
+        self.pending: Mapping[str, float] = {}
+        """Workers that were asked for and do not run yet: when each was asked for."""
+        self._by_name: Mapping[str, float] = {}
 
     def begin(self, workers: int) -> None:
-        """Some workers that run and are warm at time 0."""
-        self.target = Allocation.of(workers)
-        self._slots = {worker.name: _Slot(worker.name, 0.0, runs=True) for worker in self.target.workers}
+        """Some workers of the first kind that run and are warm at time 0."""
+        self.target = Allocation.of(workers, self._first.name)
+        self._slots = {worker.name: self._slot(worker, 0.0) for worker in self.target.workers}
         for slot in self._slots.values():
+            slot.runs = True
             self._settle(0.0, slot)
             self._plan_failure(0.0, slot)
 
+    def check(self, target: Allocation) -> None:
+        """BadInput for workers of kinds that cannot be."""
+        for worker in target.workers:
+            has = self._slots.get(worker.name)
+            if has is not None and has.spec.name != worker.kind:
+                raise BadInput(f"worker {worker.name} is of the kind {has.spec.name}, not {worker.kind}")
+            if worker.kind not in self._kinds:
+                raise unknown("kind of worker", worker.kind, self._kinds)
+
     def resize(self, target: Allocation, now_s: float) -> None:
         """Start what is new and stop what is gone; what is starting already goes on."""
+        fresh = [self._slot(each, now_s) for each in target.workers if each.name not in self._slots]
         self.target = target
-        wanted = [worker.name for worker in target.workers]
+        wanted = {worker.name for worker in target.workers}
         leaving = [slot for name, slot in self._slots.items() if name not in wanted]
         for slot in leaving:
             slot.gone = True
             del self._slots[slot.name]
-        fresh = [_Slot(name, now_s + self.shown_later_s) for name in wanted if name not in self._slots]
         self._slots.update({slot.name: slot for slot in fresh})
         for slot in fresh:
             self._start(now_s, slot)
@@ -83,14 +93,15 @@ class Fleet:
         segments: list[Segment] = []
         now_s = begin_s
         if not self._events and begin_s >= self._paused_until_s:
-            return [Segment(begin_s, end_s, self._speed, self._joined)]
+            return [Segment(begin_s, end_s, self._speed, self._joined, self._by_name)]
         while now_s < end_s:
             next_s = min(end_s, self._events[0][0]) if self._events else end_s
             if now_s < self._paused_until_s:
                 next_s = min(next_s, self._paused_until_s)
             if next_s > now_s:
                 paused = now_s < self._paused_until_s
-                segments.append(Segment(now_s, next_s, 0.0 if paused else self._speed, self._joined))
+                workers = 0.0 if paused else self._speed
+                segments.append(Segment(now_s, next_s, workers, self._joined, self._by_name))
             now_s = next_s
             while self._events and self._events[0][0] <= now_s and now_s < end_s:
                 _, _, action, slot = heapq.heappop(self._events)
@@ -98,8 +109,12 @@ class Fleet:
                     action(now_s, slot)
         return segments
 
+    def _slot(self, worker: Worker, now_s: float) -> _Slot:
+        kind = self._kinds[worker.kind]
+        return _Slot(worker.name, kind, kind.power / self._first.power, now_s + self.shown_later_s)
+
     def _start(self, now_s: float, slot: _Slot) -> None:
-        takes_s = self._spec.start_s
+        takes_s = slot.spec.start_s
         delay_s = takes_s if isinstance(takes_s, float) else float(self._rng.uniform(*takes_s))
         if delay_s <= 0:
             self._ready(now_s, slot)
@@ -108,9 +123,9 @@ class Fleet:
 
     def _ready(self, now_s: float, slot: _Slot) -> None:
         slot.runs = True
-        spec = self._spec
+        spec = slot.spec
         if spec.warm_s > 0:
-            slot.speed = spec.warm_speed
+            slot.speed = spec.warm_speed * slot.factor
             self._at(now_s + spec.warm_s, self._settle, slot)
         else:
             self._settle(now_s, slot)
@@ -121,20 +136,22 @@ class Fleet:
 
     def _settle(self, now_s: float, slot: _Slot) -> None:
         """Give the worker its speed, and another one later where speeds change in time."""
-        spec = self._spec
-        slot.speed = 1.0 - spec.speed_spread * float(self._rng.random()) if spec.speed_spread else 1.0
+        spec = slot.spec
+        speed = 1.0 - spec.speed_spread * float(self._rng.random()) if spec.speed_spread else 1.0
+        slot.speed = speed * slot.factor
         if spec.speed_spread and spec.speed_every_s:
             self._at(now_s + spec.speed_every_s, self._settle, slot)
         self._changed()
 
     def _plan_failure(self, now_s: float, slot: _Slot) -> None:
-        if self._spec.fails_every_s:
-            self._at(now_s + float(self._rng.exponential(self._spec.fails_every_s)), self._fail, slot)
+        if slot.spec.fails_every_s:
+            self._at(now_s + float(self._rng.exponential(slot.spec.fails_every_s)), self._fail, slot)
 
     def _fail(self, now_s: float, slot: _Slot) -> None:
         """A worker that dies is replaced in its slot, as Spark's master does; the new one is paid from then on."""
         slot.gone = True
-        self._slots[slot.name] = successor = _Slot(slot.name, now_s + self.shown_later_s)
+        successor = _Slot(slot.name, slot.spec, slot.factor, now_s + self.shown_later_s)
+        self._slots[slot.name] = successor
         self._start(now_s, successor)
         self._changed()
         self._reconfigure(now_s, 1)
@@ -152,11 +169,13 @@ class Fleet:
         self.speeds = tuple(slot.speed for slot in running)
         self.alike = len(set(self.speeds)) <= 1
         self._speed = sum(self.speeds)
+        self._by_name = {slot.name: slot.speed for slot in running}
+        self.pending = {slot.name: slot.paid_since_s for slot in slots if not slot.runs}
         who = [(slot.name, slot.paid_since_s) for slot in running]
-        if who != self._who or self.running.names_given != self.target.names_given:
+        if who != self._who or self._shown is not self.target:
+            self._shown = self.target
             # A new object tells readers that look at identity alone that something is new.
-            kept = tuple(worker for worker, slot in zip(self.target.workers, slots, strict=True) if slot.runs)
-            self.running = replace(self.target, workers=kept)
+            self.running = self.target.only(self._by_name)
             self.names = tuple(name for name, _ in who)
             self.paid_since_s = tuple(since_s for _, since_s in who)
             self._who = who

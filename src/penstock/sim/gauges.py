@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.core.observation import WorkerTable
+from penstock.sim.engine import Served
 from penstock.sim.fleet import Fleet
 from penstock.sim.noise import Noise
 
@@ -42,24 +44,31 @@ class Gauges:
             return round(rate, 3)
         return round(max(0.0, rate * (1.0 + self._noise.rate * float(self._rate.row()[0]))), 3)
 
-    def workers(self, fleet: Fleet, load: float, throughput: float) -> WorkerTable:
-        count = len(fleet.speeds)
+    def workers(self, fleet: Fleet, served: Served) -> WorkerTable:
+        """What is seen of the running workers."""
+        count, throughput = len(fleet.speeds), served.throughput
         memory_mb = BASE_MEMORY * self._memory_mb + self._state_mb / max(1, count)
-        speeds: float | tuple[float, ...] = fleet.speeds
         input_rate: float | list[float] = round(throughput / max(1, count), 3)
-        if fleet.alike:
-            speeds = fleet.speeds[0] if fleet.speeds else 1.0
-        else:
+        if not fleet.alike:
             pace = throughput / (sum(fleet.speeds) or 1.0)
             input_rate = [round(pace * speed, 3) for speed in fleet.speeds]
-        columns = {
-            "cpu": self._cpu_column(load, count),
+        columns: dict[str, float | Sequence[float]] = {
+            "cpu": self._cpu_column(served.load, count),
             "memory_mb": self._memory_column(memory_mb, count),
-            "speed": speeds,
             "input_rate": input_rate,
             "paid_since_s": fleet.paid_since_s,
         }
+        if served.loads is not None:
+            # An engine that places operators knows each worker by itself, and measures how fast it is.
+            columns["cpu"] = self._noisy([served.loads.get(name, 0.0) for name in fleet.names])
+            columns["speed"] = fleet.speeds
         return WorkerTable(fleet.names, columns)
+
+    def _noisy(self, loads: list[float]) -> list[float]:
+        if self._cpu is None:
+            return [round(load, 4) for load in loads]
+        errors = self._cpu.row()[: len(loads)] * self._noise.cpu
+        return [round(min(1.0, max(0.0, load + float(error))), 3) for load, error in zip(loads, errors, strict=True)]
 
     def _cpu_column(self, load: float, count: int) -> float | list[float]:
         if self._late:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from penstock.core.bounds import BATCHES_MOST, between
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput
-from penstock.core.job import CapacityModel, Job, Oracle, WorkerKind
+from penstock.core.job import CapacityModel, Job, Oracle
 from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import linear
-from penstock.sim.engines import Continuous, MicroBatches
-from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, WorkerSpec
+from penstock.sim.continuous import Continuous
+from penstock.sim.engine import Engine
+from penstock.sim.microbatches import MicroBatches
+from penstock.sim.placed import Placed
+from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
 from penstock.sim.workloads import Constant, Load, make_load
 
 
@@ -29,9 +32,15 @@ class Scenario:
     objective: Objective = Objective(latency_s=120.0)
     price: Price = Price()
     worker: WorkerSpec = WorkerSpec()
+    """The kind of worker that the capacity counts, and that the job begins with."""
+    kinds: tuple[WorkerSpec, ...] = ()
+    """Other kinds that may be rented."""
     noise: NoiseSpec = NoiseSpec()
     pause: PauseSpec = PauseSpec()
     batch: BatchSpec | None = None
+    """Micro-batches; without it events are served as they come."""
+    placed: PlacedSpec | None = None
+    """Operators that are placed on workers, each with a queue of its own; without it all workers serve all of them."""
     workers_at_start: int | None = None
     """Without it: what the first interval needs."""
     seed: int = 0
@@ -44,6 +53,14 @@ class Scenario:
         if self.batch is not None:
             least_s = len(self.load.arrivals) * self.tick_s / BATCHES_MOST
             between(f"batch.trigger_s, for at most {BATCHES_MOST:,} batches,", self.batch.trigger_s, least_s)
+        if self.batch is not None and self.placed is not None:
+            raise BadInput("a scenario has [batch] or [placed], not both: what is placed serves as events come")
+        names = [kind.name for kind in self.workers]
+        if len(set(names)) < len(names):
+            raise BadInput(f"kinds of workers need a name of their own each, not {', '.join(names)}")
+        if self.load.by_source and set(self.load.by_source) != set(self.dataflow.sources):
+            given, sources = ", ".join(self.load.by_source), ", ".join(self.dataflow.sources)
+            raise BadInput(f"loads are given of {given}; the sources are {sources}")
         if self.workers_at_start is not None:
             low, high = self.limits.workers_min, self.limits.workers_max
             between("workers_at_start", self.workers_at_start, low, high)
@@ -55,6 +72,11 @@ class Scenario:
         flow = Dataflow((Operator("job", 1.0 / capacity_per_worker),))
         limits = Limits(1, 64)
         return cls("constant", load, flow, linear(capacity_per_worker), limits, workers_at_start=workers_at_start)
+
+    @property
+    def workers(self) -> tuple[WorkerSpec, ...]:
+        """All kinds of workers, that which the capacity counts first."""
+        return (self.worker, *self.kinds)
 
     @property
     def tick_s(self) -> float:
@@ -75,18 +97,22 @@ class Scenario:
         """What a policy is told."""
         return self._job(self.first_workers)
 
-    def engine(self) -> Continuous | MicroBatches:
+    def engine(self) -> Engine:
+        """How the job serves, fresh."""
         # With the bound as the unit of the response times, late events are counted exactly.
         unit_s = self.objective.latency_s or 1.0
         if self.batch is not None:
-            return MicroBatches(self.capacity, self.batch, unit_s, self.seed)
-        return Continuous(self.capacity, self.dataflow.demand_s, unit_s)
+            return MicroBatches(self.capacity, self.dataflow, self.batch, unit_s, self.seed)
+        if self.placed is not None:
+            return Placed(self.dataflow, self.workers, self.placed, self.pause, unit_s)
+        return Continuous(self.capacity, self.dataflow, unit_s)
 
     def _oracle(self) -> Oracle:
         worker = self.worker
         # A warm-up at half speed delays as much work as a start that takes half of it longer.
         late_s = worker.start_range_s[1] + worker.warm_s * (1 - worker.warm_speed) + self.pause.reconfigure_s
-        return Oracle(self.load.arrivals.tolist(), self.capacity, late_s, 1 - worker.speed_spread)
+        start_s = (worker.start_range_s[0], late_s)
+        return Oracle(self.load.arrivals.tolist(), self.capacity, start_s, 1 - worker.speed_spread)
 
     def _job(self, workers_at_start: int) -> Job:
         return Job(
@@ -95,11 +121,10 @@ class Scenario:
             capacity=self.believed or self.capacity,
             limits=self.limits,
             tick_s=self.tick_s,
-            kinds=(WorkerKind("worker", self.worker.cores, self.worker.memory_mb),),
+            kinds=tuple(kind.kind() for kind in self.workers),
             objective=self.objective,
             price=self.price,
             trigger_s=self.trigger_s,
-            start_s=self.worker.start_range_s[0],
             workers_at_start=workers_at_start,
             oracle=self._oracle(),
         )

@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.core.bounds import EVENTS_MOST, between
+from penstock.core.kinds import WorkerKind
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """A rented worker."""
+    """A kind of rented worker."""
 
+    name: str = "worker"
     cores: float = 1.0
     memory_mb: float = 4096.0
+    speed: float = 1.0
+    """Of one core, relative to the core that operators' costs are counted in."""
+    per_hour: float | None = None
+    """Its price; without one, the scenario's."""
     start_s: float | tuple[float, float] = 0.0
     """From the request until it serves: a constant, or two bounds between which it is drawn."""
     warm_s: float = 0.0
@@ -29,12 +35,21 @@ class WorkerSpec:
         low, high = self.start_range_s
         between("worker.start_s", low, 0)
         between("worker.start_s", high, low)
-        between("worker.cores", self.cores, 1e-3, 1024)
-        between("worker.memory_mb", self.memory_mb, 1, 1e9)
         between("worker.warm_speed", self.warm_speed, 0, 1)
         between("worker.speed_spread", self.speed_spread, 0, 0.99)
         for key in ("warm_s", "speed_every_s", "fails_every_s"):
             between(f"worker.{key}", getattr(self, key), 0)
+        self.kind()  # refuses impossible cores, memory, speed and price
+
+    def kind(self) -> WorkerKind:
+        """What a policy is told of it; of a start that varies, the middle."""
+        start_s = sum(self.start_range_s) / 2
+        return WorkerKind(self.name, self.cores, self.memory_mb, self.speed, self.per_hour, start_s)
+
+    @property
+    def power(self) -> float:
+        """Cores at their speed."""
+        return self.cores * self.speed
 
     @property
     def start_range_s(self) -> tuple[float, float]:
@@ -81,6 +96,14 @@ class PauseSpec:
     def __post_init__(self) -> None:
         between("pause.reconfigure_s", self.reconfigure_s, 0)
         between("pause.move_mb_s", self.move_mb_s, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedSpec:
+    """Operators placed on workers. Instances on one worker share its cores, each by its part of the work there."""
+
+    own_core: bool = False
+    """Has each instance a core for itself (paper 3)? Else they share (paper 2)."""
 
 
 @dataclass(frozen=True, slots=True)

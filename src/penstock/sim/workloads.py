@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
@@ -23,6 +24,8 @@ class Load:
     times_s: Floats = field(repr=False)
     tick_s: float
     origin_s: float | None = None
+    by_source: Mapping[str, Floats] = field(default_factory=dict, repr=False)
+    """Arrivals at each source; without them, sources share the arrivals evenly."""
 
     @classmethod
     def of(cls, arrivals: Floats, tick_s: float) -> Load:

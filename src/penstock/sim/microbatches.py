@@ -1,63 +1,19 @@
-"""Two ways in which a job serves events: as they come, or in micro-batches."""
+"""Events served in micro-batches, by Spark's rules."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.dataflow import Dataflow
 from penstock.core.job import CapacityModel
-from penstock.core.observation import Batch
-from penstock.sim.fifo import Fifo
-from penstock.sim.fleet import Segment
+from penstock.core.observation import Batch, BatchInWork
+from penstock.sim.engine import Segment, Served
+from penstock.sim.one_queue import OneQueue
 from penstock.sim.specs import BatchSpec
-
-
-class Continuous:
-    """Events are served as they come, first come, first served."""
-
-    trigger_s: float | None = None
-    batch: Batch | None = None
-
-    def __init__(self, capacity: CapacityModel, service_s: float, unit_s: float = 1.0) -> None:
-        self._capacity = capacity
-        self._service_s = service_s
-        self.fifo = Fifo(unit_s)
-        self._rate = 0.0
-
-    @property
-    def worked(self) -> float:
-        """Events' worth of work done."""
-        return self.fifo.processed
-
-    def advance(self, segments: Sequence[Segment], rate: float) -> None:
-        self._rate = rate
-        for segment in segments:
-            span_s = segment.end_s - segment.begin_s
-            capacity = self._capacity.capacity(segment.workers) if segment.workers else 0.0
-            if self.fifo.waiting == 0 and rate <= capacity:
-                self.fifo.pass_through(rate * span_s, self._service_s)
-            else:
-                self._drain(segment, rate, capacity)
-
-    def _drain(self, segment: Segment, rate: float, capacity: float) -> None:
-        """Serve at full capacity until the queue is empty, then as events come."""
-        fifo, begin_s, end_s = self.fifo, segment.begin_s, segment.end_s
-        empty_s = begin_s + fifo.waiting / (capacity - rate) if capacity > rate else math.inf
-        full_until_s = min(empty_s, end_s)
-        fifo.arrive(begin_s, full_until_s, rate * (full_until_s - begin_s))
-        served = fifo.waiting if empty_s <= end_s else capacity * (end_s - begin_s)
-        fifo.serve(served, begin_s, full_until_s, self._service_s)
-        if full_until_s < end_s:
-            fifo.pass_through(rate * (end_s - full_until_s), self._service_s)
-
-    def latency_s(self, now_s: float, workers: float) -> float:  # noqa: ARG002  the shape of both engines
-        oldest_s = self.fifo.oldest_s()
-        if oldest_s is None:
-            return self._service_s if self._rate else 0.0
-        return now_s - oldest_s + self._service_s
 
 
 @dataclass(slots=True)
@@ -78,40 +34,50 @@ class _Running:
     fresh_until_s: float = 0.0
 
 
-class MicroBatches:
+class MicroBatches(OneQueue):
     """Spark's rules: triggers align to the clock, an overrun starts the next batch at once, no rows mean no batch."""
 
-    def __init__(self, capacity: CapacityModel, spec: BatchSpec, unit_s: float = 1.0, seed: int = 0) -> None:
-        self._capacity = capacity
+    __slots__ = ("_arrived_until_s", "_ended", "_joined", "_last", "_next_s", "_rng", "_running", "_spec", "_speed")
+
+    def __init__(
+        self, capacity: CapacityModel, flow: Dataflow, spec: BatchSpec, unit_s: float = 1.0, seed: int = 0
+    ) -> None:
+        super().__init__(flow, capacity, spec.trigger_s, unit_s)
         self._spec = spec
         self._rng = np.random.default_rng([seed, 3])
-        self.trigger_s: float | None = spec.trigger_s
-        self.fifo = Fifo(unit_s)
         self._running: _Running | None = None
         self._next_s = spec.offset_s
         self._arrived_until_s = 0.0
         self._last: tuple[float, float, float, float] | None = None  # rows, execution, fixed part, end
-        self._now_s = 0.0
         self._joined = 0.0
-        self.worked = 0.0
+        self._speed = 0.0
+        self._ended = 0
 
-    @property
-    def batch(self) -> Batch | None:
+    def advance(self, segment: Segment, arriving: Mapping[str, float]) -> None:
+        rate, now_s = sum(arriving.values()), segment.begin_s
+        self.note(segment)
+        self._speed = sum(segment.speeds.values())
+        while now_s < segment.end_s:
+            if self._running is None:
+                now_s = self._wait(now_s, segment, rate)
+            else:
+                now_s = self._work(self._running, now_s, segment, rate)
+        self._arrive_until(segment.end_s, rate)
+
+    def take(self, now_s: float) -> Served:
+        return self.served(now_s, self._latency_s(now_s), self._ended_batch(now_s), self._batch_in_work())
+
+    def _ended_batch(self, now_s: float) -> Batch | None:
         if self._last is None:
             return None
         rows, execution_s, fixed_s, end_s = self._last
-        return Batch(rows, self._spec.trigger_s, execution_s, fixed_s, self._now_s - end_s)
+        return Batch(rows, self._spec.trigger_s, execution_s, fixed_s, now_s - end_s, self._ended)
 
-    def advance(self, segments: Sequence[Segment], rate: float) -> None:
-        for segment in segments:
-            now_s = segment.begin_s
-            while now_s < segment.end_s:
-                if self._running is None:
-                    now_s = self._wait(now_s, segment, rate)
-                else:
-                    now_s = self._work(self._running, now_s, segment, rate)
-            self._arrive_until(segment.end_s, rate)
-            self._now_s = segment.end_s
+    def _batch_in_work(self) -> BatchInWork | None:
+        batch = self._running
+        if batch is None:
+            return None
+        return BatchInWork(batch.begun_s, batch.rows, batch.workers, self._spec.rows_max or None)
 
     def _wait(self, now_s: float, segment: Segment, rate: float) -> float:
         start_s = max(now_s, self._next_s)
@@ -129,7 +95,7 @@ class MicroBatches:
     def _begun(self, rows: float, start_s: float, segment: Segment) -> _Running:
         slow = math.exp(self._spec.spread * float(self._rng.standard_normal())) if self._spec.spread else 1.0
         settled = max(0.0, segment.workers - (segment.joined - self._joined))
-        return _Running(rows, start_s, settled, self._capacity.fixed_s(segment.workers) * slow, rows, slow)
+        return _Running(rows, start_s, settled, self.capacity.fixed_s(segment.workers) * slow, rows, slow)
 
     def _work(self, batch: _Running, now_s: float, segment: Segment, rate: float) -> float:
         if batch.fresh or segment.joined > self._joined:
@@ -138,10 +104,10 @@ class MicroBatches:
         # While the job pauses nobody works, drained or not.
         stays = self._spec.drains and segment.workers > 0
         workers = batch.workers if stays else min(batch.workers, segment.workers)
-        speed = self._capacity.capacity(workers) / batch.slow if workers else 0.0
+        speed = self.capacity.capacity(workers) / batch.slow if workers else 0.0
         if batch.fresh and segment.workers:
             share = min(1.0, batch.fresh / segment.workers)
-            self.worked += share * self._capacity.capacity(segment.workers) * (end_s - now_s)
+            self.worked += share * self.capacity.capacity(segment.workers) * (end_s - now_s)
         if workers:
             now_s += self._led(batch, end_s - now_s, speed)
         takes_s = batch.rows_left / speed if speed else math.inf
@@ -184,7 +150,8 @@ class MicroBatches:
     def _finish(self, batch: _Running, now_s: float, rate: float) -> None:
         self._arrive_until(now_s, rate)
         self.fifo.serve(batch.rows, now_s, now_s)
-        self._last = (batch.rows, now_s - batch.begun_s, self._capacity.fixed_s(batch.workers), now_s)
+        self._last = (batch.rows, now_s - batch.begun_s, self.capacity.fixed_s(batch.workers), now_s)
+        self._ended += 1
         self._next_s = max(now_s, self._after(batch.begun_s))
         self._running = None
 
@@ -197,14 +164,15 @@ class MicroBatches:
         self.fifo.arrive(self._arrived_until_s, time_s, rate * (time_s - self._arrived_until_s))
         self._arrived_until_s = max(self._arrived_until_s, time_s)
 
-    def latency_s(self, now_s: float, workers: float) -> float:
+    def _latency_s(self, now_s: float) -> float:
         """The oldest event's age when its batch will have ended, if nothing changes."""
         oldest_s = self.fifo.oldest_s()
         if oldest_s is None:
             return 0.0
         if not self._spec.foresees:
             return now_s - oldest_s
-        speed = self._capacity.capacity(workers)
+        workers = self._speed
+        speed = self.capacity.capacity(workers) if workers else 0.0
         if self._running is not None:
             batch = self._running
             ends_s = now_s + batch.fixed_left_s
@@ -212,6 +180,6 @@ class MicroBatches:
             ends_s = max(ends_s, batch.fresh_until_s)
         else:
             rows = min(self.fifo.waiting, self._spec.rows_max or math.inf)
-            fixed_s = self._capacity.fixed_s(workers)
+            fixed_s = self.capacity.fixed_s(workers)
             ends_s = max(now_s, self._next_s) + fixed_s + (rows / speed if speed else 0.0)
         return ends_s - oldest_s
