@@ -23,9 +23,10 @@ from penstock.live.kafka import Broker
 from penstock.models.calibration import Calibration, calibrate
 from penstock.models.evidence import Evidence
 from penstock.pipeline.session import session
-from penstock.report.calibrated import Beside, beside, in_all, read_evidence
-from penstock.report.comparison import Comparison, Run, run_of_journal
+from penstock.report.calibrated import rows
 from penstock.report.page import write_page
+from penstock.runs.calibrated import MeasuredVsSimulated, read_evidence, simulate, total
+from penstock.runs.comparison import Comparison, Run, run_of_journal
 from penstock.sim.calibrated import write_scenario
 from penstock.sim.toml import read_scenario
 
@@ -139,33 +140,35 @@ def simulated(lives: Sequence[Live]) -> list[str]:
     """A simulator calibrated on all of these runs, beside each of them; and on all but one, beside that one."""
     runs = {live.journal.stem: read_evidence(live.journal)[0] for live in lives}
     learnt, found = replayed(runs, runs)
-    total = in_all(found)
-    is_met = abs(total.cost_off or 0.0) <= COST_OFF and abs(total.violation_off) <= MISSED_OFF
+    overall = total(found)
+    is_met = abs(overall.cost_off or 0.0) <= COST_OFF and abs(overall.violation_off) <= MISSED_OFF
     first = f"{learnt.service.first_s if learnt.service else 0.0:.0f} s are learnt"
     lines = [
         *CALIBRATED,
         f"task of a new executor (JIT, imports, a quarter of a core): {first}. Asked for: cost within 10 %,",
     ]
     lines += [f"time missed within 2 points. Over all three that is **{'met' if is_met else 'not met'}**.", ""]
-    lines += [*TABLE, *map(simulated_row, (*found, total)), "", "Each foreseen from the others alone:", "", *TABLE]
+    lines += [*TABLE, *map(simulated_row, (*found, overall)), "", "Each foreseen from the others alone:", "", *TABLE]
     for name, run in runs.items():
         others = {other: each for other, each in runs.items() if other != name}
         lines += map(simulated_row, replayed(others, {name: run})[1] if others else ())
     return lines
 
 
-def replayed(learn: Mapping[str, Evidence], show: Mapping[str, Evidence]) -> tuple[Calibration, list[Beside]]:
+def replayed(
+    learn: Mapping[str, Evidence], show: Mapping[str, Evidence]
+) -> tuple[Calibration, list[MeasuredVsSimulated]]:
     """Some runs in the simulator that others taught."""
     learnt = calibrate([*learn.values()])
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "scenario.toml"
         write_scenario(path, learnt, [*learn.values()], with_load=True)
         file = read_scenario(path)
-        return learnt, [beside(name, run, file) for name, run in show.items()]
+        return learnt, [simulate(name, run, file) for name, run in show.items()]
 
 
-def simulated_row(each: Beside) -> str:
-    cost, missed, actions = list(each.rows())[:3]
+def simulated_row(each: MeasuredVsSimulated) -> str:
+    cost, missed, actions = list(rows(each))[:3]
     cells = [*cost[1:3], cost[4], missed[1], f"{missed[2]} ({missed[3]})", missed[4], *actions[1:3], actions[4]]
     return f"| {each.name} | {' | '.join(cells)} |"
 

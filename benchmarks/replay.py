@@ -12,8 +12,8 @@ from penstock.core.journal import Journal, JournalWriter
 from penstock.core.loop import Step
 from penstock.core.score import Scorer, score
 from penstock.policies.naming import Named
-from penstock.report.compare import header_of
-from penstock.sim.replay import replay
+from penstock.runs.compare import header_of
+from penstock.runs.replay import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
 from penstock.sim.workloads import Jitter, Sine, make_load
@@ -53,7 +53,7 @@ def run(scenario: Scenario, journal: Path | None = None) -> int:
     steps = replay(scenario, POLICY.build(scenario.job()))
     if journal is None:
         return drain(steps, scorer.add)
-    with JournalWriter.at(journal, header_of(scenario, POLICY)) as writer:
+    with JournalWriter.at(journal, header_of(scenario, POLICY, {})) as writer:
 
         def both(step: Step) -> None:
             scorer.add(step)

@@ -184,7 +184,7 @@ def test_a_line_of_a_journal_that_does_not_fit_costs_itself(
 def test_odd_facts_of_a_header_are_no_traceback(here: Path, capsys: pytest.CaptureFixture[str], facts: Any) -> None:
     path = World().journal(here / "run.jsonl", seed=1, is_live=True)
     lines = path.read_text().splitlines()
-    lines[0] = json.dumps(json.loads(lines[0]) | {"facts": facts})
+    lines[0] = json.dumps(json.loads(lines[0]) | {"facts": facts, "rules": {}})
     path.write_text("\n".join(lines) + "\n")
     code = main(["calibrate", "run.jsonl", "-o", "world2.toml"])
     said = capsys.readouterr().err

@@ -12,9 +12,10 @@ from penstock.core.journal import JournalWriter
 from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import Capacity, Fixed, linear
 from penstock.models.curves import Scalability
+from penstock.policies.guards import safety
 from penstock.policies.naming import Named
-from penstock.report.compare import header_of
-from penstock.sim.replay import replay
+from penstock.runs.compare import header_of
+from penstock.runs.replay import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
 from penstock.sim.workloads import Jitter, Pyramid, Shape, Square, make_load
@@ -54,7 +55,7 @@ class World:
             seed=seed,
         )
         named = Named.parse(self.policy)
-        header = header_of(scenario, named)
+        header = header_of(scenario, named, safety(scenario.job()) if is_live and "rules" not in self.facts else {})
         build = named.build_safe if is_live else named.build
         told = replace(header, seed=None, facts={**header.facts, **self.facts}) if is_live else header
         with JournalWriter.at(path, told) as journal:

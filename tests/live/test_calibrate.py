@@ -35,8 +35,8 @@ def test_live_runs_are_met_in_cost_and_violations(tmp_path: Path, capsys: pytest
     assert [file.noise.cpu_idle, file.noise.cpu_busy] == pytest.approx([IDLE, BUSY], abs=0.03)
     assert file.noise.rate_over_s == 10.0  # the live queue's window of a tick takes in the one before
     assert file.batch.drains
-    assert not file.batch.foresees
-    off = found["in_all"]["off"]
-    assert found["in_all"]["measured"]["violation_share"] > 0.01
+    assert not file.batch.latency_includes_service
+    off = found["total"]["off"]
+    assert found["total"]["measured"]["violation_share"] > 0.01
     assert abs(off["cost"]) < 0.10
     assert abs(off["violation_share"]) < 0.02

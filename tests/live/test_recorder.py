@@ -13,7 +13,7 @@ from penstock.core.loop import Step
 from penstock.core.objective import Limits, Objective, Price
 from penstock.live.recorder import Recorder
 from penstock.policies.static import Static
-from penstock.sim.replay import replay
+from penstock.runs.replay import replay
 from penstock.sim.scenario import Scenario
 
 

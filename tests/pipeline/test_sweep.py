@@ -11,8 +11,8 @@ from penstock.core.errors import BadInput
 from penstock.core.score import score
 from penstock.pipeline.sweep import Plan, sweep
 from penstock.policies.naming import Named
+from penstock.runs.replay import replay
 from penstock.sim.derive import Given, World
-from penstock.sim.replay import replay
 
 WORLD = """
 tick_s = 60

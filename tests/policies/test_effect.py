@@ -14,7 +14,7 @@ from penstock.core.observation import Observation
 from penstock.models.capacity import linear
 from penstock.policies.effect import Ineffective, Stretch, helped
 from penstock.policies.naming import Named
-from penstock.sim.replay import replay
+from penstock.runs.replay import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
 from penstock.sim.workloads import Load, Sine, make_load

@@ -19,7 +19,7 @@ from penstock.core.observation import Observation, WorkerTable
 from penstock.core.score import Score, score
 from penstock.policies.filtered import Filtered
 from penstock.policies.naming import Named
-from penstock.sim.replay import replay
+from penstock.runs.replay import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
 from penstock.sim.workloads import FlashCrowd, Sine, Square, make_load

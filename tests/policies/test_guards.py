@@ -17,8 +17,8 @@ from penstock.core.observation import Batch, Observation
 from penstock.policies.guards import OPTIONS, Guards, safe, safety
 from penstock.policies.naming import Named
 from penstock.policies.safety import Paused
+from penstock.runs.replay import replay
 from penstock.sim.recorded import RecordedPlant
-from penstock.sim.replay import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
 from penstock.sim.workloads import FlashCrowd, Sine, make_load

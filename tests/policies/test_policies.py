@@ -13,9 +13,9 @@ from penstock.core.job import Job
 from penstock.core.loop import control
 from penstock.core.score import Score, score
 from penstock.policies.naming import POLICIES, Named
+from penstock.runs.replay import replay
 from penstock.sim.plant import SimulatedPlant
 from penstock.sim.recorded import RecordedPlant
-from penstock.sim.replay import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.workloads import Load
 from penstock.testing import check_policy

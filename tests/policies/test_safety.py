@@ -16,7 +16,7 @@ from penstock.core.objective import Limits
 from penstock.core.observation import Observation
 from penstock.policies.naming import Named
 from penstock.policies.safety import Arriving, FailsStatic, Paused
-from penstock.sim.replay import replay
+from penstock.runs.replay import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
 

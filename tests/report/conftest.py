@@ -15,8 +15,8 @@ from penstock.core.loop import Decision, Step
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.observation import Observation, WorkerTable
 from penstock.core.score import Scorer
-from penstock.report.comparison import Run
-from penstock.report.curves import Curves
+from penstock.runs.comparison import Run
+from penstock.runs.curves import Curves
 
 EACH = 100.0
 """Events per second that a worker does."""

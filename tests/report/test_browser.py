@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 from penstock.core.objective import Objective
-from penstock.report.comparison import Comparison
 from penstock.report.page import write_page
+from penstock.runs.comparison import Comparison
 
 pytestmark = pytest.mark.browser
 Made = Callable[..., Any]

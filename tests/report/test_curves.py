@@ -17,9 +17,9 @@ from penstock.core.allocation import Allocation
 from penstock.core.loop import Decision, Step
 from penstock.core.objective import Objective
 from penstock.core.observation import Observation
-from penstock.report.actions import ACTIONS_MAX
-from penstock.report.buckets import BUCKETS_MAX, Buckets
-from penstock.report.curves import SIGNALS_MAX, Curves
+from penstock.runs.actions import ACTIONS_MAX
+from penstock.runs.buckets import BUCKETS_MAX, Buckets
+from penstock.runs.curves import SIGNALS_MAX, Curves
 
 Made = Callable[..., Any]
 

@@ -15,12 +15,12 @@ import pytest
 
 from penstock.core.allocation import Allocation
 from penstock.core.journal import JournalWriter
-from penstock.report.comparison import run_of_journal
 from penstock.report.decided import ENTRIES_MAX, Decisions
 from penstock.report.delta import Known, delta
 from penstock.report.live import LiveRun
 from penstock.report.livepage import live_page
 from penstock.report.now import figures, silence, standing
+from penstock.runs.comparison import run_of_journal
 
 Made = Callable[..., Any]
 

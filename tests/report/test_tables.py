@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from penstock.report.comparison import Comparison, Run
 from penstock.report.markup import table
 from penstock.report.tables import as_csv, as_json, as_table
 from penstock.report.verdict import headline
+from penstock.runs.comparison import Comparison, Run
 
 Made = Callable[..., Any]
 KEYS = {

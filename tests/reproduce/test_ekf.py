@@ -19,7 +19,7 @@ from penstock.reproduce.ekf_page import as_page
 from penstock.reproduce.ekf_paper import TABLE_2
 from penstock.reproduce.ekf_runs import ASIDES, PER_WORKER, SCENARIOS, Shifted, calibration, plan, policies
 from penstock.reproduce.ekf_scores import METRICS, Runs
-from penstock.sim.replay import replay
+from penstock.runs.replay import replay
 from penstock.sim.workloads import Square
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -12,7 +12,7 @@ from penstock.core.score import score
 from penstock.models.capacity import Capacity
 from penstock.policies.mst import Mst, least_over, with_spare
 from penstock.reproduce.mst import APPS, missed_share, scenario_of, scheduled
-from penstock.sim.replay import replay
+from penstock.runs.replay import replay
 from penstock.sim.workloads import Load
 
 

@@ -100,9 +100,9 @@ def test_batches_are_as_unequal_as_they_were_asked_to_be_and_the_cpu_is_busy_mea
     assert np.mean([one.workers.mean("cpu") for one in seen[1:]]) == pytest.approx(0.6, abs=0.02)
 
 
-def test_a_latency_that_foresees_nothing_is_the_age_of_the_oldest_event() -> None:
+def test_a_latency_without_the_service_to_come_is_the_age_of_the_oldest_event() -> None:
     foreseen = watch(batch=BatchSpec(10.0))[2]
-    seen = watch(batch=BatchSpec(10.0, foresees=False))[2]
+    seen = watch(batch=BatchSpec(10.0, latency_includes_service=False))[2]
     # At 15 s: the batch of 10 s has 600 rows and ends at 17 s; its oldest event came at 0 s.
     assert [foreseen.latency_s, seen.latency_s] == pytest.approx([17.0, 15.0])
 

@@ -20,7 +20,8 @@ from penstock.core.text import one_line
 from penstock.models.calibration import Calibration, calibrate
 from penstock.models.evidence import Evidence
 from penstock.report import show
-from penstock.report.calibrated import Beside, beside, in_all, learnt_record, read_evidence
+from penstock.report.calibrated import learnt_record, rows
+from penstock.runs.calibrated import MeasuredVsSimulated, read_evidence, simulate, total
 from penstock.sim.calibrated import need_series, write_scenario
 from penstock.sim.toml import read_scenario
 
@@ -96,7 +97,9 @@ def _need_no_code(policy: str, allow_code: bool) -> None:
         raise BadInput(f"its policy {policy} is code in a file; --allow-code loads it")
 
 
-def _replayed(paths: Sequence[Path], evidence: Sequence[Evidence], scenario: Path, allow_code: bool) -> list[Beside]:
+def _replayed(
+    paths: Sequence[Path], evidence: Sequence[Evidence], scenario: Path, allow_code: bool
+) -> list[MeasuredVsSimulated]:
     """The file is read again, so that what is compared is what was written."""
     file = read_scenario(scenario)
     runs = []
@@ -108,30 +111,30 @@ def _replayed(paths: Sequence[Path], evidence: Sequence[Evidence], scenario: Pat
 
             try:
                 _need_no_code(each.header.policy, allow_code)
-                runs.append(beside(path.name, each, file, told))
+                runs.append(simulate(path.name, each, file, told))
             except BadInput as error:  # a policy whose file is not here: what was learnt stays right
                 say(f"{path} is not replayed: {error}")
     return runs
 
 
-def _record(out: Path, found: Calibration, runs: Sequence[Beside]) -> dict[str, object]:
+def _record(out: Path, found: Calibration, runs: Sequence[MeasuredVsSimulated]) -> dict[str, object]:
     return {
         "scenario": str(out),
         "learnt": learnt_record(found),
         "journals": [run.record() for run in runs],
-        "in_all": in_all(runs).record() if runs else None,
+        "total": total(runs).record() if runs else None,
     }
 
 
-def _print(out: Path, found: Calibration, runs: Sequence[Beside]) -> None:
+def _print(out: Path, found: Calibration, runs: Sequence[MeasuredVsSimulated]) -> None:
     console = page()
     for line in _learnt_lines(found):
         console.print(Text(one_line(line)))
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("journal", "", "measured", "simulated", "between", "off"):
         table.add_column(heading, justify="left" if heading in ("journal", "") else "right")
-    for run in [*runs, *([in_all(runs)] if len(runs) > 1 else [])]:
-        for number, row in enumerate(run.rows()):
+    for run in [*runs, *([total(runs)] if len(runs) > 1 else [])]:
+        for number, row in enumerate(rows(run)):
             table.add_row(Text(one_line("" if number > 1 else run.policy if number else run.name, 40)), *row)
     if runs:
         console.print(table)

@@ -16,10 +16,10 @@ from penstock.models.capacity import Capacity, write_model
 from penstock.models.fitting import fit_model
 from penstock.models.samples import read_samples
 from penstock.policies.naming import Named
-from penstock.report.compare import Outputs, compare
-from penstock.report.comparison import Comparison
 from penstock.report.page import write_page
 from penstock.report.tables import as_table
+from penstock.runs.compare import Outputs, compare
+from penstock.runs.comparison import Comparison
 from penstock.sim.accesslog import write_access_log
 from penstock.sim.derive import START_S, Given, World
 from penstock.sim.series import read_series

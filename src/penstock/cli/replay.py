@@ -16,16 +16,16 @@ from penstock.core.journal import read_header
 from penstock.core.objective import BILLING_S, Objective, Price
 from penstock.core.text import one_line
 from penstock.core.units import duration_s, per_second
-from penstock.models.capacity import linear, read_model
+from penstock.models.capacity import read_model
 from penstock.policies.naming import Named
-from penstock.report.compare import Outputs, compare, file_names
 from penstock.report.page import write_page
 from penstock.report.tables import as_csv, as_json, as_table
+from penstock.runs.compare import Outputs, compare, file_names
 from penstock.sim.derive import Given, World
 from penstock.sim.series import SeriesOptions, read_series
 
 MISSED = 1
-ALL = ("static-peak", "static-average", "threshold", "mst", "clairvoyant")
+ALL = ("static-peak", "static-average", "threshold", "mst", "filtered", "clairvoyant")
 
 ABOUT = """\
 Replay a rate series through scaling policies, and compare what each would have cost, how long it
@@ -52,6 +52,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("replay", help=help_, description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("trace", nargs="?", type=Path, metavar="TRACE", help="rate series: CSV or Parquet")
     parser.add_argument("--policy", action="append", metavar="NAME", help="repeatable; all of them if not given")
+    parser.add_argument("--bare", action="store_true", help="without the safety rules that stand around a live policy")
     parser.add_argument("--scenario", type=Path, metavar="FILE", help="TOML: workers, noise, batches, operators, …")
     parser.add_argument("--column", metavar="NAME", help="the column of counts, where there are several")
     parser.add_argument("--every", metavar="TIME", help="the interval, for a series without times (60s)")
@@ -91,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     if options.journal:
         _make_folder(options.journal, file_names([named.name for named in policies]).values())
     with bar(f"replaying {scenario.name}", total=1.0) as progress:
-        comparison = compare(scenario, policies, Outputs(options.journal, progress))
+        comparison = compare(scenario, policies, Outputs(options.journal, progress), options.bare)
     if options.report:
         write_page(options.report, comparison)
     if options.output == "json":
@@ -119,14 +120,13 @@ def world_of(options: argparse.Namespace) -> World:
 
 
 def _given(options: argparse.Namespace) -> Given:
-    capacity = None
-    if options.capacity_per_worker is not None:
-        capacity = linear(per_second(options.capacity_per_worker, "--capacity-per-worker"))
+    per_worker = options.capacity_per_worker
     price = None
     if options.price is not None or options.billing:
         price = Price.parse("0.10/h" if options.price is None else options.price, options.billing or "second")
     return Given(
-        capacity=read_model(options.model) if options.model else capacity,
+        capacity=read_model(options.model) if options.model else None,
+        per_worker=per_second(per_worker, "--capacity-per-worker") if per_worker is not None else None,
         start_s=duration_s(options.start, "--start") if options.start is not None else None,
         workers_min=options.min,
         workers_max=options.max,

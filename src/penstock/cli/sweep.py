@@ -33,6 +33,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("sweep", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("scenario", nargs="+", type=Path, metavar="SCENARIO", help="TOML files with a load")
     parser.add_argument("--policy", action="append", required=True, metavar="NAME", help="a|b|c tries each value")
+    parser.add_argument("--bare", action="store_true", help="without the safety rules of a live run")
     parser.add_argument("--seeds", type=integer(1, 1_000_000), default=1, metavar="N", help="seeds 0 … N-1 (1)")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="results, as Parquet")
     parser.add_argument("--master", metavar="URL", help="a Spark master (local[*])")
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     writable(options.out)
     worlds = tuple(World.of_file(path, Given()) for path in options.scenario)
     policies = tuple(name for text in options.policy for name in expanded(text))
-    plan = Plan(worlds, policies, tuple(range(options.seeds)))
+    plan = Plan(worlds, policies, tuple(range(options.seeds)), options.bare)
     with bar(f"{len(plan.cells())} replays", total=1.0) as progress:
         summary = sweep(plan, options.out, options.master, progress)
     if options.output == "json":

@@ -149,6 +149,8 @@ def _header(spark: SparkSession, wanted: Wanted, job: Job, origin_s: float) -> H
         origin_s=origin_s,
         parameters=dict(Named.parse(wanted.policy).parameters),
         facts=_facts(spark, wanted, job),
+        kinds=job.kinds,
+        rules={**safety(job), **wanted.rules},  # a later version may have others, and must replay this run with its own
     )
 
 
@@ -167,8 +169,8 @@ def _facts(spark: SparkSession, wanted: Wanted, job: Job) -> dict[str, object]:
     """What a journal says of the job beyond its header: for a reader, and for `penstock calibrate`."""
     partitions = wanted.partitions or int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
     cores, model = job.kinds[0].cores, str(wanted.model or "learnt")
-    told = {"trigger_s": job.trigger_s, "cores": cores, "partitions": partitions, "model": model}
-    return {**told, "rules": safety(job)}  # a later version may have others, and must replay this run with its own
+    told: dict[str, object] = {"trigger_s": job.trigger_s, "cores": cores, "partitions": partitions, "model": model}
+    return told
 
 
 def _faults(wanted: Wanted, job: Job, pause: Pause) -> Faults:

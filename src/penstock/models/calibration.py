@@ -14,7 +14,7 @@ from penstock.models.capacity import Capacity
 from penstock.models.curves import Linear, Table
 from penstock.models.evidence import Evidence
 from penstock.models.joins import Start
-from penstock.models.meters import CpuMeter, foresees, learn_cpu, rate_over_s
+from penstock.models.meters import CpuMeter, latency_includes_service, learn_cpu, rate_over_s
 from penstock.models.service import Service, learn_service
 
 # A start that takes this many times the median is an accident.
@@ -77,7 +77,7 @@ class Calibration:
     """None: the job has no batches, and the capacity is what the plant said of itself."""
     cpu: CpuMeter | None
     trigger_s: float | None
-    foresees: bool
+    latency_includes_service: bool
     drains: bool
     tasks: int
     """How many a batch has; 0 where the journals do not tell."""
@@ -107,7 +107,7 @@ def calibrate(evidence: Sequence[Evidence]) -> Calibration:
         service=service,
         cpu=cpu,
         trigger_s=triggers[0] if triggers else None,
-        foresees=foresees(evidence),
+        latency_includes_service=latency_includes_service(evidence),
         rate_over_s=rate_over_s(evidence),
         drains=any(each.drains for each in evidence),
         tasks=max(each.tasks for each in evidence),

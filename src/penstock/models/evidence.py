@@ -88,7 +88,7 @@ class _Reader:
 
     def __init__(self, header: Header) -> None:
         self._header = header
-        self._scorer = Scorer(header.objective, header.price)
+        self._scorer = Scorer(header.objective, header.price, header.kinds)
         self.rows: list[tuple[float, ...]] = []
         self._fleet = Joins()
         self._served = Served(self._fleet, header.origin_s)

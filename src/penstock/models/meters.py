@@ -129,7 +129,7 @@ def _own_noise(evidence: Sequence[Evidence]) -> tuple[float, int]:
     return (float(np.median(variances)) if len(variances) else 0.0), len(variances)
 
 
-def foresees(evidence: Sequence[Evidence]) -> bool:
+def latency_includes_service(evidence: Sequence[Evidence]) -> bool:
     """Does the latency seen count the service to come, or only how long the oldest event has waited already?"""
     extra = [_beyond_age(each) for each in evidence]
     beyond = np.concatenate(extra)

@@ -27,8 +27,8 @@ from penstock.pipeline.python import use_this_python
 from penstock.pipeline.session import session
 from penstock.pipeline.watch import watched
 from penstock.policies.naming import Named
+from penstock.runs.replay import replay
 from penstock.sim.derive import World
-from penstock.sim.replay import replay
 
 # A task of a few replays takes a second or so: short enough to lose little, long enough to hide its start.
 CELLS_PER_TASK = 8
@@ -53,6 +53,8 @@ class Plan:
     worlds: tuple[World, ...]
     policies: tuple[str, ...]
     seeds: tuple[int, ...]
+    bare: bool = False
+    """Without the safety rules of a live run."""
 
     def __post_init__(self) -> None:
         if not (self.worlds and self.policies and self.seeds):
@@ -67,7 +69,7 @@ class Plan:
         """Each cell by a name that says all that its result depends on."""
         worlds = [hashlib.sha256(pickle.dumps(world)).hexdigest() for world in self.worlds]
         return {
-            _cell_name(worlds[number], policy, seed): (number, policy, seed)
+            _cell_name(worlds[number], policy, seed, self.bare): (number, policy, seed)
             for number, policy, seed in itertools.product(range(len(worlds)), self.policies, self.seeds)
         }
 
@@ -118,10 +120,10 @@ def expanded(policy: str) -> Iterator[str]:
     return (",".join(combination) for combination in itertools.product(*parts))
 
 
-def _cell_name(world: str, policy: str, seed: int) -> str:
+def _cell_name(world: str, policy: str, seed: int, bare: bool) -> str:
     path = Path(policy.partition(":")[0])
     code = path.read_bytes() if path.suffix == ".py" else b""
-    content = f"{VERSION} {world} {policy} {seed} ".encode() + code
+    content = f"{VERSION} {world} {policy} {seed} {'bare ' if bare else ''}".encode() + code
     return hashlib.sha256(content).hexdigest()[:24]
 
 
@@ -140,8 +142,11 @@ def _stored(stores: Iterable[Path]) -> pa.Table | None:
 
 def _results(store: Path) -> pa.Table:
     try:
-        return pyarrow.dataset.dataset(store, format="parquet").to_table().cast(_RESULT_SCHEMA)
-    except (pa.ArrowException, ValueError, OSError):
+        table = pyarrow.dataset.dataset(store, format="parquet").to_table()
+        for name in set(_SCORES) - set(table.column_names) if "cell" in table.column_names else ():
+            table = table.append_column(name, pa.nulls(len(table), pa.float64()))  # a score of a later version
+        return table.select(_RESULT_SCHEMA.names).cast(_RESULT_SCHEMA)
+    except (pa.ArrowException, KeyError, ValueError, OSError):
         raise BadInput(f"{store} is there and holds no results of a sweep: name another output") from None
 
 
@@ -151,7 +156,7 @@ def _holds(store: Path) -> bool:
 
 def _run(spark: SparkSession, plan: Plan, missing: Mapping[str, Cell], partial: Path) -> None:
     context = spark.sparkContext
-    worlds = context.broadcast(plan.worlds)
+    worlds, bare = context.broadcast(plan.worlds), plan.bare
     rows = [(name, *cell) for name, cell in missing.items()]
     tasks = max(1, len(rows) // CELLS_PER_TASK, min(len(rows), 2 * context.defaultParallelism))
     cells = spark.createDataFrame(context.parallelize(rows, tasks), _CELL_SCHEMA)
@@ -159,7 +164,7 @@ def _run(spark: SparkSession, plan: Plan, missing: Mapping[str, Cell], partial: 
     def replayed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
-                yield pa.RecordBatch.from_pylist([_result(worlds.value[row["number"]], row)], _RESULT_SCHEMA)
+                yield pa.RecordBatch.from_pylist([_result(worlds.value[row["number"]], row, bare)], _RESULT_SCHEMA)
 
     # With version 2 a task's results are in place when the task ends, so an interrupted sweep keeps them.
     committing = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
@@ -167,13 +172,14 @@ def _run(spark: SparkSession, plan: Plan, missing: Mapping[str, Cell], partial: 
     results.write.options(**committing).mode("append").parquet(str(partial.resolve()))
 
 
-def _result(world: World, row: Mapping[str, Any]) -> dict[str, Any]:
+def _result(world: World, row: Mapping[str, Any], bare: bool) -> dict[str, Any]:
     """One replay. A cell that fails says why, and the others go on."""
     known = {key: row[key] for key in ("cell", "policy", "seed")} | {"world": world.name}
     try:
         scenario = world.scenario(row["seed"])
-        steps = replay(scenario, Named.parse(_local(row["policy"])).build(scenario.job()))
-        return known | {"error": None} | asdict(score(steps, scenario.objective, scenario.price))
+        job, named = scenario.job(), Named.parse(_local(row["policy"]))
+        steps = replay(scenario, named.build(job, {} if bare else named.rules(job)))
+        return known | {"error": None} | asdict(score(steps, scenario.objective, scenario.price, job.kinds))
     except PenstockError as error:
         return known | {"error": str(error)}
 

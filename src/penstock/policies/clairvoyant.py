@@ -54,6 +54,7 @@ class Clairvoyant:
     """
 
     source: ClassVar[str] = "a dynamic programme over workers and backlog"
+    knows_future: ClassVar[bool] = True
     needs = frozenset({Knob.WORKERS})
     memory_s = math.inf
 

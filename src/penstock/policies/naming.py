@@ -24,7 +24,7 @@ from penstock.core.observation import Observation
 from penstock.core.units import duration_s
 from penstock.policies.clairvoyant import Clairvoyant
 from penstock.policies.filtered import Filtered
-from penstock.policies.guards import OPTIONS, Guards, IsPaused, safe
+from penstock.policies.guards import OPTIONS, Guards, IsPaused, safe, safety
 from penstock.policies.mst import Mst
 from penstock.policies.safety import check_sense, describe, said
 from penstock.policies.static import Static, StaticAverage, StaticPeak
@@ -73,9 +73,18 @@ class Named:
         """The guards among the parameters."""
         return {key: value for key, value in self.parameters.items() if key in OPTIONS}
 
-    def build(self, job: Job) -> Policy:
-        """The policy with its guards around it."""
-        guards = Guards(**self.guards)
+    def rules(self, job: Job) -> dict[str, Any]:
+        """The safety rules of a replay: those of a live run, but that a policy which fails ends it with its error.
+
+        One that knows the future has none: its plan is made already.
+        """
+        if getattr(self.maker, "knows_future", False):
+            return {}
+        return {**safety(job), "failures_max": 0}
+
+    def build(self, job: Job, rules: Mapping[str, Any] | None = None) -> Policy:
+        """The policy with its guards around it: those that its name gives, and those of `rules` that it does not."""
+        guards = Guards(**{**(rules or {}), **self.guards})
         return guards.around(self._bare(job), job, os.path.exists if guards.pause_file else None)
 
     def build_safe(self, job: Job, paused: IsPaused = os.path.exists, inside: Around = lambda bare: bare) -> Policy:

@@ -13,7 +13,7 @@ from penstock.core.journal import Header, Journal
 from penstock.core.loop import Step
 from penstock.core.score import Score, Scorer
 from penstock.report import show
-from penstock.report.actions import Action, Watch
+from penstock.runs.actions import Action, Watch
 
 ACTIONS_LAST = 10
 # What a person sees of an observation, and how it is written.
@@ -75,7 +75,7 @@ def why(journal: Journal, number: int) -> Why:
     before, arrived, count = None, 0.0, 0
     for count, step in enumerate(journal, start=1):
         if count == number:
-            missed = journal.header.objective.missed(step.seen, step.seen.arrived - arrived)
+            missed = journal.header.objective.missed(step.seen, step.seen.arrived - arrived, step.could)
             return Why(journal.header, number, step, before, missed)
         before, arrived = step, step.seen.arrived
     raise BadInput(f"there is no step {number}: {journal.path} has {f'steps 1 … {count}' if count else 'no steps'}")
@@ -84,7 +84,7 @@ def why(journal: Journal, number: int) -> Why:
 def digest(journal: Journal) -> Digest:
     """The score, and the last scaling actions."""
     header = journal.header
-    scorer, watch = Scorer(header.objective, header.price), Watch()
+    scorer, watch = Scorer(header.objective, header.price, header.kinds), Watch()
     actions: deque[Action] = deque(maxlen=ACTIONS_LAST)
     count = 0
     for count, step in enumerate(journal, start=1):

@@ -9,9 +9,9 @@ from penstock.core.follow import Follower
 from penstock.core.journal import Header
 from penstock.core.loop import Step
 from penstock.core.score import Scorer
-from penstock.report.comparison import Run
-from penstock.report.curves import Curves
 from penstock.report.decided import Decisions
+from penstock.runs.comparison import Run
+from penstock.runs.curves import Curves
 
 # About a fifth of a second of reading: a page that asks meanwhile is answered soon.
 LINES = 4000
@@ -29,7 +29,7 @@ class LiveRun:
 
     def _fresh(self) -> None:
         self.header: Header = self._follower.header
-        self._scorer = Scorer(self.header.objective, self.header.price)
+        self._scorer = Scorer(self.header.objective, self.header.price, self.header.kinds)
         self.curves = Curves(self.header.objective)
         self.decisions = Decisions()
         self.last: Step | None = None
@@ -94,7 +94,7 @@ class LiveRun:
 
     def _add(self, step: Step) -> None:
         arrived = self.last.seen.arrived if self.last else 0.0
-        self.missed = self.header.objective.missed(step.seen, step.seen.arrived - arrived)
+        self.missed = self.header.objective.missed(step.seen, step.seen.arrived - arrived, step.could)
         self._scorer.add(step)
         self.curves.add(step)
         self.decisions.add(step, self.curves.steps)

@@ -8,7 +8,7 @@ from html import escape
 
 from penstock.core.score import Score
 from penstock.report import show
-from penstock.report.comparison import Comparison, Run
+from penstock.runs.comparison import Comparison, Run
 
 COLOURS = 8
 
@@ -73,7 +73,7 @@ def _head(heading: str, meaning: str) -> str:
 
 def _row(comparison: Comparison, number: int, run: Run) -> str:
     name = escape(run.name)
-    note = " <em>knows the future</em>" if run.foresees else ""
+    note = " <em>knows the future</em>" if run.knows_future else ""
     cells = [f'<th scope="row" class="name" data-v="{name}"><i class="dot {colour(number)}"></i>{name}{note}</th>']
     for column in _columns(comparison):
         value = column.value(run.score)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.report.actions import ACTIONS_MAX, Action
-from penstock.report.comparison import Comparison, Run
+from penstock.runs.actions import ACTIONS_MAX, Action
+from penstock.runs.comparison import Comparison, Run
 
 Array = npt.NDArray[np.float64]
 Coded = list[float]
@@ -98,7 +98,7 @@ def packed_run(run: Run, blobs: Blobs, marks: Sequence[Action], since: int = 0) 
     first_s = float(starts_s[0]) if starts_s.size else 0.0
     return {
         "name": run.name,
-        "foresees": run.foresees,
+        "knows_future": run.knows_future,
         "cost": _plain(run.score.cost),
         "share": _plain(run.score.violation_share),
         "origin_s": run.header.origin_s,

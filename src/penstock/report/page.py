@@ -13,8 +13,8 @@ from pathlib import Path
 
 from penstock.core.files import whole
 from penstock.report import markup, verdict
-from penstock.report.comparison import Comparison, comparison_of, run_of_journal
 from penstock.report.packed import packed
+from penstock.runs.comparison import Comparison, comparison_of, run_of_journal
 
 SHARED_SCRIPTS = ("format.js", "chart.js", "measures.js", "runs.js", "timeline.js", "pointer.js", "toolbar.js")
 SCRIPTS = (*SHARED_SCRIPTS, "scatter.js", "report.js")

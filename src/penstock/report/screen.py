@@ -13,10 +13,10 @@ from rich.text import Text
 
 from penstock.core.text import one_line
 from penstock.report import show
-from penstock.report.curves import Curves
 from penstock.report.decided import Decided
 from penstock.report.live import LiveRun
 from penstock.report.now import Figure, figures, is_silent, silence
+from penstock.runs.curves import Curves
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 32

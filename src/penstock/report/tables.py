@@ -15,7 +15,7 @@ from rich.text import Text
 
 from penstock.core.text import one_line
 from penstock.report import show
-from penstock.report.comparison import Comparison, Run
+from penstock.runs.comparison import Comparison, Run
 
 WIDTH_MAX = 100
 # Enough of a name to know a policy by; a column goes before a name is cut shorter.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from penstock.report import show
-from penstock.report.comparison import Comparison, Run
+from penstock.runs.comparison import Comparison, Run
 
 # "Keeps the objective" for the headline: the three nines of a service level are for whoever reads the table.
 MISSED_MAX = 0.01
@@ -28,7 +28,7 @@ def headline(comparison: Comparison) -> str:
 
 def _attainable(comparison: Comparison) -> tuple[Run, ...]:
     """Praise is for policies that one can have, unless there are no others."""
-    return tuple(run for run in comparison.runs if not run.foresees) or comparison.runs
+    return tuple(run for run in comparison.runs if not run.knows_future) or comparison.runs
 
 
 def _sentence(comparison: Comparison, run: Run) -> str:

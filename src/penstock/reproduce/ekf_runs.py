@@ -20,8 +20,8 @@ from penstock.pipeline.sweep import Cell, Plan, sweep
 from penstock.policies.filtered import learnt_from
 from penstock.policies.naming import Named
 from penstock.reproduce.ekf_paper import CORE_HOUR, TABLE_2
+from penstock.runs.replay import replay
 from penstock.sim.derive import Given, World
-from penstock.sim.replay import replay
 from penstock.sim.specs import NoiseSpec, WorkerSpec
 from penstock.sim.toml import ScenarioFile
 from penstock.sim.workloads import Floats, Jitter, Pyramid, Shape, Sine, Square, Steps
@@ -122,7 +122,7 @@ class _Joined(Plan):
         worlds = tuple(world for part in parts for world in part.worlds)
         names = tuple(dict.fromkeys(name for part in parts for name in part.policies))
         seeds = tuple(sorted({seed for part in parts for seed in part.seeds}))
-        return cls(worlds, names, seeds, tuple(parts))
+        return cls(worlds, names, seeds, bare=True, parts=tuple(parts))
 
     def cells(self) -> dict[str, Cell]:
         found: dict[str, Cell] = {}
@@ -139,12 +139,12 @@ def plan(seeds: int, grid_seeds: int) -> Plan:
     ours = policies()
     own = [ours[name] for name in PAPERS_OWN]
     parts = [
-        Plan(SCENARIOS, tuple(ours.values()), tuple(range(seeds))),
-        Plan(ASIDES, tuple(own), tuple(range(seeds))),
+        Plan(SCENARIOS, tuple(ours.values()), tuple(range(seeds)), bare=True),
+        Plan(ASIDES, tuple(own), tuple(range(seeds)), bare=True),
     ]
     if grid_seeds:
         grid = [policies(upper / 100, lower / 100)[name] for lower, upper in TABLE_2 for name in PAPERS_OWN]
-        parts.append(Plan(SCENARIOS, tuple(grid), tuple(range(grid_seeds))))
+        parts.append(Plan(SCENARIOS, tuple(grid), tuple(range(grid_seeds)), bare=True))
     return _Joined.of(parts)
 
 

@@ -121,8 +121,8 @@ def _batch(found: Calibration, first: Evidence) -> Iterator[str]:
     yield f"busy = {service.busy!r}  # of the fixed time, what the engine does not tell: workers have tasks then"
     yield f"spread = {service.spread!r}  # batches that should take equally long"
     yield f"drains = {str(found.drains).lower()}  # workers that are given up end with their batch"
-    seen = "counts the service to come" if found.foresees else "is the age of the oldest event"
-    yield f"foresees = {str(found.foresees).lower()}  # the journals' latency {seen}"
+    seen = "counts the service to come" if found.latency_includes_service else "is the age of the oldest event"
+    yield f"latency_includes_service = {str(found.latency_includes_service).lower()}  # the journals' latency {seen}"
 
 
 def _noise(found: Calibration) -> Iterator[str]:

@@ -11,7 +11,8 @@ from penstock.core.errors import BadInput
 from penstock.core.job import CapacityModel
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.units import show_duration
-from penstock.models.capacity import Capacity, linear
+from penstock.models.capacity import Capacity, Fixed, linear
+from penstock.models.curves import Linear
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
 from penstock.sim.toml import ScenarioFile, read_scenario
@@ -36,6 +37,8 @@ class Given:
     objective: Objective | None = None
     price: Price | None = None
     seed: int | None = None
+    per_worker: float | None = None
+    """Events per second of one worker; a batch's fixed time stays that of the file."""
     scale: float = 1.0
     """The load is multiplied by this: requests become rows, or this year's load next year's."""
 
@@ -78,7 +81,7 @@ class World:
         load = self._load(file, seed)
         assumed: dict[str, str] = {}
         worker = _worker(given, self.file, assumed)
-        capacity = given.capacity or file.capacity or _capacity(load, file.dataflow, worker, assumed)
+        capacity = _given_capacity(given, file) or _capacity(load, file.dataflow, worker, assumed)
         if isinstance(capacity, Capacity):
             _need_fit(capacity, load.peak, worker)
         return Scenario(
@@ -91,6 +94,9 @@ class World:
             objective=given.objective or file.objective or _objective(load.tick_s, assumed),
             price=given.price or file.price or _price(assumed),
             worker=worker,
+            kinds=file.kinds,
+            believed=file.believed,
+            placed=file.placed,
             noise=file.noise,
             pause=file.pause,
             batch=file.batch,
@@ -108,12 +114,20 @@ class World:
 
 
 def _worker(given: Given, file: ScenarioFile | None, assumed: dict[str, str]) -> WorkerSpec:
-    worker = file.worker if file else WorkerSpec(start_s=START_S)
+    worker = file.worker if file else WorkerSpec()
     if given.start_s is not None:
         return replace(worker, start_s=given.start_s)
-    if file is None:
+    if file is None or not file.says_start:
         assumed["start"] = f"a worker starts in {show_duration(START_S)}"
+        return replace(worker, start_s=START_S)
     return worker
+
+
+def _given_capacity(given: Given, file: ScenarioFile) -> CapacityModel | None:
+    if given.per_worker is None:
+        return given.capacity or file.capacity
+    fixed = file.capacity.fixed if isinstance(file.capacity, Capacity) else Fixed()
+    return Capacity(Linear(given.per_worker), fixed)
 
 
 def _capacity(load: Load, flow: Dataflow | None, worker: WorkerSpec, assumed: dict[str, str]) -> CapacityModel:

@@ -169,7 +169,7 @@ class MicroBatches(OneQueue):
         oldest_s = self.fifo.oldest_s()
         if oldest_s is None:
             return 0.0
-        if not self._spec.foresees:
+        if not self._spec.latency_includes_service:
             return now_s - oldest_s
         workers = self._speed
         speed = self.capacity.capacity(workers) if workers else 0.0

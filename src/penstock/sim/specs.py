@@ -125,7 +125,7 @@ class BatchSpec:
     """When the trigger's clock strikes first."""
     drains: bool = False
     """Does a worker that is given up serve until its batch has ended?"""
-    foresees: bool = True
+    latency_includes_service: bool = True
     """Does the latency that is seen count the service to come? Else it is the age of the oldest event alone."""
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from penstock.core.typed import typed
 from penstock.models.capacity import Capacity, Fixed, read_model
 from penstock.models.curves import Curve, Linear, Table
 from penstock.sim.series import Trace
-from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, WorkerSpec
+from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
 from penstock.sim.workloads import SHAPES, Shape
 
 
@@ -36,11 +36,17 @@ class ScenarioFile:
     price: Price | None = None
     limits: Limits | None = None
     worker: WorkerSpec = WorkerSpec()
+    kinds: tuple[WorkerSpec, ...] = ()
+    says_start: bool = True
+    """Does the file say how long a worker takes to start?"""
     noise: NoiseSpec = NoiseSpec()
     pause: PauseSpec = PauseSpec()
     batch: BatchSpec | None = None
+    placed: PlacedSpec | None = None
     operators: tuple[Operator, ...] = ()
     capacity: CapacityModel | None = None
+    believed: CapacityModel | None = None
+    """What policies are told of the capacity, where that is not the truth."""
     trace: Trace | None = None
     workload: tuple[Shape, ...] = ()
     folder: Path = Path()
@@ -73,27 +79,37 @@ def read_scenario(path: Path) -> ScenarioFile:
 
 
 def _scenario(content: dict[str, Any], folder: Path) -> ScenarioFile:
-    known = {field.name for field in fields(ScenarioFile)} - {"folder"}
+    known = {field.name for field in fields(ScenarioFile)} - {"folder", "says_start"}
     for key in content:
         if key not in known:
             raise unknown("key", key, known)
     tables = {"worker": WorkerSpec, "noise": NoiseSpec, "pause": PauseSpec, "batch": BatchSpec}
-    tables |= {"limits": Limits, "price": Price, "trace": Trace}
-    built: dict[str, Any] = {}
+    tables |= {"limits": Limits, "price": Price, "trace": Trace, "placed": PlacedSpec}
+    built: dict[str, Any] = {"says_start": "start_s" in _table(content, "worker")}
+    if "foresees" in _table(content, "batch"):  # as calibrate called it before
+        batch = dict(content["batch"])
+        batch["latency_includes_service"] = batch.pop("foresees")
+        content = content | {"batch": batch}
     for key, value in content.items():
         if key in tables:
             built[key] = typed(value, tables[key], key)
         elif key == "objective":
             built[key] = Objective.parse(typed(value, str, key))
-        elif key == "operators":
-            built[key] = tuple(typed(entry, Operator, key) for entry in _tables(value, key))
+        elif key in ("operators", "kinds"):
+            kind: type[Operator | WorkerSpec] = Operator if key == "operators" else WorkerSpec
+            built[key] = tuple(typed(entry, kind, key) for entry in _tables(value, key))
         elif key == "workload":
             built[key] = tuple(_shape(entry) for entry in _tables(value, key))
-        elif key == "capacity":
+        elif key in ("capacity", "believed"):
             built[key] = _capacity(_only(_tables(value, key), key), folder)
         else:
             built[key] = typed(value, typing.get_type_hints(ScenarioFile)[key], key)
     return ScenarioFile(**built, folder=folder)
+
+
+def _table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = content.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _tables(value: object, key: str) -> list[Mapping[str, Any]]:

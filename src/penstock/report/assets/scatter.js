@@ -22,7 +22,7 @@ function scatterPoints(report) {
     .map((run) => ({ number: run.number, name: clipped(run.name), cost: run.cost, share: run.share }))
     .filter((point) => point.cost !== null && point.share !== null);
   // A run that knew the future is the bound's own point.
-  if (report.bound.cost !== null && !report.runs.some((run) => run.foresees)) {
+  if (report.bound.cost !== null && !report.runs.some((run) => run.knows_future)) {
     points.push({ number: null, name: "future known", cost: report.bound.cost, share: 0 });
   }
   return points;

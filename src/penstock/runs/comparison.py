@@ -10,7 +10,7 @@ from pathlib import Path
 from penstock.core.errors import BadInput
 from penstock.core.journal import Header, Journal
 from penstock.core.score import Score, Scorer
-from penstock.report.curves import Curves
+from penstock.runs.curves import Curves
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Run:
         return self.header.policy
 
     @property
-    def foresees(self) -> bool:
-        """Did it know the future? Then nobody can have it, however good its score."""
+    def knows_future(self) -> bool:
+        """Then nobody can have it, however good its score."""
         return self.name.partition(":")[0] == "clairvoyant"
 
 
@@ -60,7 +60,7 @@ class Comparison:
 def run_of_journal(path: Path) -> tuple[Run, int]:
     """A journal, scored and made into curves; and how many of its lines were damaged."""
     journal = Journal.open(path)
-    scorer = Scorer(journal.header.objective, journal.header.price)
+    scorer = Scorer(journal.header.objective, journal.header.price, journal.header.kinds)
     curves = Curves(journal.header.objective)
     for step in journal:
         scorer.add(step)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from penstock.core.errors import BadInput
 from penstock.core.files import whole
+from penstock.core.job import Job
 from penstock.core.journal import Header, JournalWriter
 from penstock.core.loop import Policy, Step
 from penstock.core.score import Scorer
-from penstock.policies.clairvoyant import Clairvoyant
+from penstock.policies.clairvoyant import Bound, Clairvoyant
 from penstock.policies.naming import Named
-from penstock.report.comparison import Comparison, Run
-from penstock.report.curves import Curves
-from penstock.sim.replay import replay
+from penstock.runs.comparison import Comparison, Run
+from penstock.runs.curves import Curves
+from penstock.runs.replay import replay
 from penstock.sim.scenario import Scenario
 
 # How often a bar moves; at every step it would cost a tenth of the replay.
@@ -34,16 +36,22 @@ class Outputs:
     """Told the share that is done."""
 
 
-def compare(scenario: Scenario, policies: Sequence[Named], outputs: Outputs | None = None) -> Comparison:
-    """Replay each policy; the bound holds under the same objective, limits, start state, start cost and billing."""
+def compare(
+    scenario: Scenario, policies: Sequence[Named], outputs: Outputs | None = None, bare: bool = False
+) -> Comparison:
+    """Replay each policy with the safety rules of a live run, or `bare`, without them.
+
+    The bound holds under the same objective, limits, start state, start cost and billing.
+    """
     outputs = outputs or Outputs()
     names = [named.name for named in policies]
     if len(set(names)) < len(names):
         raise BadInput(f"policy {max(names, key=names.count)} is given twice")
     job = scenario.job()
-    built = [named.build(job) for named in policies]
-    seers = [policy for policy in built if isinstance(policy, Clairvoyant)]
-    bound = (seers[0] if seers else Clairvoyant(job)).bound
+    rules = [{} if bare else named.rules(job) for named in policies]
+    built = [named.build(job, each) for named, each in zip(policies, rules, strict=True)]
+    clairvoyants = [policy for policy in built if isinstance(policy, Clairvoyant)]
+    bound = _bound(job, clairvoyants)
     files = file_names(names)
     runs = []
     for position, (named, policy) in enumerate(zip(policies, built, strict=True)):
@@ -52,22 +60,28 @@ def compare(scenario: Scenario, policies: Sequence[Named], outputs: Outputs | No
             outputs.progress((before + share) / len(built))
 
         journal = outputs.journals / files[named.name] if outputs.journals else None
-        runs.append(_run(scenario, named, policy, Outputs(journal, told)))
-    seen = [run.score.cost for run, policy in zip(runs, built, strict=True) if policy in seers]
+        header = header_of(scenario, named, rules[position])
+        runs.append(_run(scenario, header, policy, Outputs(journal, told)))
+    known = [run.score.cost for run, policy in zip(runs, built, strict=True) if policy in clairvoyants]
     return Comparison(
         trace=scenario.name,
         objective=str(scenario.objective),
         runs=tuple(runs),
-        bound_lower=bound.lower,
-        bound_cost=seen[0] if seen else bound.cost,
-        bound_note=bound.note,
+        bound_lower=bound.lower if bound else None,
+        bound_cost=known[0] if known else bound.cost if bound else None,
+        bound_note=bound.note if bound else "no bound: it is proven for one kind of worker",
         assumed=scenario.assumed,
     )
 
 
-def _run(scenario: Scenario, named: Named, policy: Policy, outputs: Outputs) -> Run:
-    header = header_of(scenario, named)
-    scorer = Scorer(scenario.objective, scenario.price)
+def _bound(job: Job, clairvoyants: Sequence[Clairvoyant]) -> Bound | None:
+    if clairvoyants:
+        return clairvoyants[0].bound
+    return Clairvoyant(job).bound if len(job.kinds) == 1 else None
+
+
+def _run(scenario: Scenario, header: Header, policy: Policy, outputs: Outputs) -> Run:
+    scorer = Scorer(scenario.objective, scenario.price, header.kinds)
     curves = Curves(scenario.objective)
     steps = len(scenario.load.arrivals)
     with _journal(header, outputs.journals) as write:
@@ -80,7 +94,7 @@ def _run(scenario: Scenario, named: Named, policy: Policy, outputs: Outputs) -> 
     return Run(header, scorer.result(), curves)
 
 
-def header_of(scenario: Scenario, named: Named) -> Header:
+def header_of(scenario: Scenario, named: Named, rules: Mapping[str, Any]) -> Header:
     """What a replay's journal says first."""
     worker = scenario.worker
     facts = {
@@ -101,6 +115,8 @@ def header_of(scenario: Scenario, named: Named) -> Header:
         origin_s=scenario.load.origin_s,
         parameters=dict(named.parameters),
         facts=facts,
+        kinds=scenario.job().kinds,
+        rules={**rules, **named.guards},
     )
 
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from penstock.core.loop import Step
 from penstock.core.objective import Objective
-from penstock.report.actions import Actions
-from penstock.report.buckets import Buckets
+from penstock.runs.actions import Actions
+from penstock.runs.buckets import Buckets
 
 Array = npt.NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Curves:
     """
 
     def __init__(self, objective: Objective) -> None:
-        self._missed = objective.missed
+        self._objective = objective
         self._arrived = 0.0
         self._rows: list[tuple[float, ...]] = []
         self._signals: list[Mapping[str, float]] = []
@@ -66,7 +66,7 @@ class Curves:
                 _known(seen.latency_s),
                 _known(seen.backlog),
                 workers.mean("cpu") if workers.columns else math.nan,
-                _known(self._missed(seen, arrived - self._arrived)),
+                self._missed(step, arrived - self._arrived),
             )
         )
         self._arrived = arrived
@@ -77,6 +77,11 @@ class Curves:
             self.actions.note(step, self.steps)
         if len(self._rows) == ROWS:
             self._settle()
+
+    def _missed(self, step: Step, arrived: float) -> float:
+        """The part of a step's time in which the objective is missed."""
+        missed = self._objective.missed(step.seen, arrived, step.could)
+        return math.nan if missed is None else self._objective.missed_s(step.seen, missed) / step.seen.span_s
 
     @property
     def names(self) -> tuple[str, ...]:
