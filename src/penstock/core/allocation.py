@@ -16,6 +16,7 @@ class Knob(Enum):
     PLACEMENT = "placement"
     CPU_SHARE = "CPU shares"
     ALTERNATE = "alternates"
+    BATCH_SIZE = "batch sizes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,33 @@ class Worker:
 
     name: str
     kind: str = "worker"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRule:
+    """How many rows the next micro-batch may read: the plant works it out as each batch begins.
+
+    A batch may take half of what is left until its oldest row is too old: long ones while rows are fresh, short ones
+    when they are late, so that the first row of a batch does not wait for too many others.
+
+    >>> BatchRule(latency_s=120.0, fixed_s=2.0, rows_per_worker_s=50.0).rows(workers=4, oldest_s=20.0)
+    9600.0
+    """
+
+    latency_s: float
+    """The bound that rows must keep."""
+    fixed_s: float
+    """What a batch takes before its first row."""
+    rows_per_worker_s: float
+    """Rows a second that each of the workers does."""
+    shortest_s: float = 10.0
+    longest_s: float = 60.0
+
+    def rows(self, workers: float, oldest_s: float) -> float:
+        """The row limit of a batch that begins now on so many workers, with rows so old; at least one row."""
+        lasts_s = min(self.longest_s, max(self.shortest_s, (self.latency_s - oldest_s) / 2))
+        # However long its fixed time, a batch must get on.
+        return max(1.0, max(lasts_s - self.fixed_s, self.fixed_s / 4) * self.rows_per_worker_s * workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +72,8 @@ class Allocation:
     """For each operator, the part of a core that each of its instances may use."""
     alternate: Mapping[str, str] = field(default_factory=dict)
     """For each operator, its active implementation."""
+    batch: BatchRule | None = None
+    """How many rows a micro-batch may read; None: as the job was started."""
     # A name is never used twice: a slot that was given up may still be draining under its old name.
     names_given: int = field(default=0, compare=False)
 
@@ -101,4 +131,5 @@ _FIELDS: Mapping[Knob, str] = {
     Knob.PLACEMENT: "instances",
     Knob.CPU_SHARE: "cpu_share",
     Knob.ALTERNATE: "alternate",
+    Knob.BATCH_SIZE: "batch",
 }

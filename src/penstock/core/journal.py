@@ -175,6 +175,8 @@ def _plain_allocation(allocation: Allocation) -> object:
     for knob in ("instances", "cpu_share", "alternate", "names_given"):
         if value := getattr(allocation, knob):
             content[knob] = dict(value) if isinstance(value, Mapping) else value
+    if allocation.batch is not None:
+        content["batch"] = asdict(allocation.batch)
     return content
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from penstock.core.allocation import Allocation, Worker
+from penstock.core.allocation import Allocation, BatchRule, Worker
 from penstock.core.digest import ArrivalDigest
 from penstock.core.errors import BadInput
 from penstock.core.loop import Decision, Step
@@ -40,13 +40,14 @@ class AllocationLine:
     instances: dict[str, tuple[str, ...]] = field(default_factory=dict)
     cpu_share: dict[str, Number] = field(default_factory=dict)
     alternate: dict[str, str] = field(default_factory=dict)
+    batch: BatchRule | None = None
     names_given: Annotated[int, Meta(ge=0, le=10**15)] = 0
 
     @property
     def allocation(self) -> Allocation:
         kinds = self.kinds if self.kinds is not None else ["worker"] * len(self.workers)
         workers = tuple(Worker(name, kind) for name, kind in zip(self.workers, kinds, strict=True))
-        return Allocation(workers, self.instances, self.cpu_share, self.alternate, self.names_given)
+        return Allocation(workers, self.instances, self.cpu_share, self.alternate, self.batch, self.names_given)
 
 
 _LINE = msgspec.json.Decoder(dict[str, msgspec.Raw])

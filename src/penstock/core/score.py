@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from penstock.core.allocation import Allocation
+from penstock.core.allocation import Allocation, Knob
 from penstock.core.kinds import WorkerKind, kind_of
 from penstock.core.loop import Step
 from penstock.core.objective import Objective, Price
@@ -119,7 +119,8 @@ class Scorer:
         if before is None or before == after:
             return
         had, has = {worker.name for worker in before.workers}, {worker.name for worker in after.workers}
-        self._actions += 1
+        # A batch size that follows the workers is no scaling of its own.
+        self._actions += bool(after.turned(before) - {Knob.BATCH_SIZE})
         self._started += len(has - had)
         self._stopped += len(had - has)
         self._moved += _moved(before, after)

@@ -23,6 +23,7 @@ from penstock.core.loop import Decision, Policy
 from penstock.core.observation import Observation
 from penstock.core.units import duration_s
 from penstock.policies.clairvoyant import Clairvoyant
+from penstock.policies.deadline import Deadline
 from penstock.policies.filtered import Filtered
 from penstock.policies.guards import OPTIONS, Guards, IsPaused, safe, safety
 from penstock.policies.mst import Mst
@@ -37,6 +38,7 @@ POLICIES: Mapping[str, type] = {
     "static-average": StaticAverage,
     "threshold": Threshold,
     "filtered": Filtered,
+    "deadline": Deadline,
     "mst": Mst,
     "clairvoyant": Clairvoyant,
 }

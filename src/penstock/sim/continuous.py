@@ -14,8 +14,6 @@ from penstock.sim.one_queue import OneQueue
 class Continuous(OneQueue):
     """A stream without batches: what the workers can do is done at once."""
 
-    __slots__ = ("_rate",)
-
     def __init__(self, capacity: CapacityModel, flow: Dataflow, unit_s: float = 1.0) -> None:
         super().__init__(flow, capacity, None, unit_s, flow.served_s)
         self._rate = 0.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.allocation import Allocation, BatchRule, Knob
 from penstock.core.dataflow import Dataflow
 from penstock.core.job import CapacityModel
 from penstock.core.observation import Batch, BatchInWork
@@ -37,7 +38,19 @@ class _Running:
 class MicroBatches(OneQueue):
     """Spark's rules: triggers align to the clock, an overrun starts the next batch at once, no rows mean no batch."""
 
-    __slots__ = ("_arrived_until_s", "_ended", "_joined", "_last", "_next_s", "_rng", "_running", "_spec", "_speed")
+    __slots__ = (
+        "_arrived_until_s",
+        "_ended",
+        "_joined",
+        "_last",
+        "_limit",
+        "_next_s",
+        "_rng",
+        "_rule",
+        "_running",
+        "_spec",
+        "_speed",
+    )
 
     def __init__(
         self, capacity: CapacityModel, flow: Dataflow, spec: BatchSpec, unit_s: float = 1.0, seed: int = 0
@@ -52,6 +65,9 @@ class MicroBatches(OneQueue):
         self._joined = 0.0
         self._speed = 0.0
         self._ended = 0
+        self._rule: BatchRule | None = None
+        self._limit: float | None = None
+        self.knobs = frozenset({Knob.BATCH_SIZE})
 
     def advance(self, segment: Segment, arriving: Mapping[str, float]) -> None:
         rate, now_s = sum(arriving.values()), segment.begin_s
@@ -77,20 +93,31 @@ class MicroBatches(OneQueue):
         batch = self._running
         if batch is None:
             return None
-        return BatchInWork(batch.begun_s, batch.rows, batch.workers, self._spec.rows_max or None)
+        return BatchInWork(batch.begun_s, batch.rows, batch.workers, self._limit)
 
     def _wait(self, now_s: float, segment: Segment, rate: float) -> float:
         start_s = max(now_s, self._next_s)
         if start_s >= segment.end_s:
             return segment.end_s
         self._arrive_until(start_s, rate)
-        waiting = self.fifo.waiting
-        rows = min(waiting, self._spec.rows_max) if self._spec.rows_max else waiting
+        rows = min(self.fifo.waiting, self._rows_max(start_s, segment))
         if rows > 0 and segment.workers > 0:
             self._running = self._begun(rows, start_s, segment)
         else:
             self._next_s = self._after(start_s)
         return start_s
+
+    def _rows_max(self, now_s: float, segment: Segment) -> float:
+        """The row limit of a batch that begins now."""
+        oldest_s = self.fifo.oldest_s()
+        if self._rule is None or oldest_s is None:
+            self._limit = self._spec.rows_max or None
+        else:
+            self._limit = self._rule.rows(len(segment.speeds), now_s - oldest_s)
+        return self._limit or math.inf
+
+    def apply(self, target: Allocation) -> None:
+        self._rule = target.batch
 
     def _begun(self, rows: float, start_s: float, segment: Segment) -> _Running:
         slow = math.exp(self._spec.spread * float(self._rng.standard_normal())) if self._spec.spread else 1.0
@@ -179,7 +206,7 @@ class MicroBatches(OneQueue):
             ends_s += batch.rows_left * batch.slow / speed if speed else 0.0
             ends_s = max(ends_s, batch.fresh_until_s)
         else:
-            rows = min(self.fifo.waiting, self._spec.rows_max or math.inf)
+            rows = min(self.fifo.waiting, self._limit or math.inf)
             fixed_s = self.capacity.fixed_s(workers)
             ends_s = max(now_s, self._next_s) + fixed_s + (rows / speed if speed else 0.0)
         return ends_s - oldest_s

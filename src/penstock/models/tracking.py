@@ -1,0 +1,68 @@
+"""What a policy learns from what it sees alone: how long starts take, and what workers really do."""
+
+from __future__ import annotations
+
+from penstock.core.job import CapacityModel
+from penstock.core.observation import Observation
+
+# Where nobody said how long a worker takes to start: a virtual machine with a JVM on it.
+START_S = 90.0
+
+
+class StartTimes:
+    """How long a worker takes from the request until it serves: the longest of late, slowly forgotten.
+
+    >>> starts = StartTimes(None)
+    >>> starts.expected_s
+    90.0
+    """
+
+    def __init__(self, declared_s: float | None) -> None:
+        self.expected_s = START_S if declared_s is None else declared_s
+        self._pending: dict[str, float] = {}
+
+    def note(self, seen: Observation) -> None:
+        running = {worker.name for worker in seen.running.workers} if self._pending else ()
+        for name, since_s in self._pending.items():
+            if name in running:
+                # It came within the interval: in its middle, for all that is known.
+                took_s = max(0.0, seen.time_s - seen.span_s / 2 - since_s)
+                is_longer = took_s > self.expected_s
+                self.expected_s += (took_s - self.expected_s) * (0.5 if is_longer else 0.1)
+        self._pending = dict(seen.pending)
+
+
+class TrackedCapacity:
+    """What workers really do, as a multiple of what the model says: learnt while they had enough to do.
+
+    A tick with nothing left at its end says nothing: the workers may have waited for events.
+    """
+
+    def __init__(self, fading: float = 0.1) -> None:
+        self.ratio = 1.0
+        self._fading = fading
+        self._before: Observation | None = None
+
+    def note(self, seen: Observation, model: CapacityModel) -> None:
+        """One interval more."""
+        before, self._before = self._before, seen
+        if before is None or seen.running is not before.running or not seen.running.workers:
+            return
+        sample = self._of_batch(seen, before, model) if seen.batch else self._of_tick(seen, before, model)
+        if sample is not None:
+            self.ratio += self._fading * (min(1.5, max(0.3, sample)) - self.ratio)
+
+    def _of_tick(self, seen: Observation, before: Observation, model: CapacityModel) -> float | None:
+        done = seen.processed - before.processed
+        busy = done and min(before.backlog or 0.0, seen.backlog or 0.0) > 0.1 * done
+        return done / (model.capacity(len(seen.running.workers)) * seen.span_s) if busy else None
+
+    def _of_batch(self, seen: Observation, before: Observation, model: CapacityModel) -> float | None:
+        """Of one that began after the crew was as it is, and is long enough to tell rows from what comes before them."""
+        batch, workers = seen.batch, len(seen.running.workers)
+        if batch is None or (before.batch is not None and batch.number == before.batch.number):
+            return None
+        fixed_s = model.fixed_s(workers)
+        if batch.age_s + batch.execution_s > seen.span_s or batch.execution_s < 2 * fixed_s:
+            return None
+        return batch.rows / model.capacity(workers) / (batch.execution_s - fixed_s)
