@@ -98,7 +98,7 @@ def test_one_of_several_columns_must_be_chosen(tmp_path: Path) -> None:
         ("t_s,n\n0,1\n0,2\n", "line 3: the time is not later"),
         ("t_s,n\n0,1\n60,2\n120,3\n150,3\n", "line 5: the time is not a multiple of 60 s"),
         ("time,n\n2024-05-01 00:00,1\nyesterday,2\n", "line 3: time is 'yesterday'"),
-        ("time,n\n5,1\n6,2\n", "unit of time is not certain"),
+        ("time,n\n5,1\n6,2\n", "times in 'time' are numbers, and its name has no unit .* pass --unit s"),
         ("t_s,n\n", "is empty"),
         ("", "is empty"),
         ("1,2\n3,4\n", "no header"),
