@@ -92,14 +92,14 @@ def is_evenly_spaced(times_s: Sequence[float]) -> bool:
     """
     ordered = sorted(times_s)
     steps = sorted(after - before for before, after in itertools.pairwise(ordered))
-    if not steps:
-        return True
-    # The lower middle one. Whole seconds between random events are all multiples of one second too, but less than
-    # half of them are exactly one unless the events come at about that rate.
+    if len(steps) < 2:
+        return not steps or steps[0] > 0
     step = steps[(len(steps) - 1) // 2]
-    return steps[0] > 0 and all(
-        abs(other / step - round(other / step)) <= JITTER and other > step / 2 for other in steps
-    )
+    if steps[0] <= 0 or any(abs(other / step - round(other / step)) > JITTER or other < step / 2 for other in steps):
+        return False
+    # Whole seconds between random events are all multiples of one second too, but less than half of them are exactly
+    # one unless the events come at about that rate.
+    return sum(other < 1.5 * step for other in steps) >= max(2, len(steps) / 2)
 
 
 def mostly_whole(cells: Sequence[str]) -> bool:

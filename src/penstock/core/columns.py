@@ -76,6 +76,8 @@ def columns_of(sample: Sample, asked: Asked) -> Columns:
     for name in (asked.column, asked.time):
         if name is not None and name not in sample.names:
             raise unknown(f"column of {asked.source}", name, sample.names)
+    if not any(sample.columns):
+        raise BadInput(f"{asked.source} is empty: a series has at least one row")
     if asked.kind == "iat":
         return _iat(sample, asked, _value_column(sample, asked, None))
     time = _time_column(sample, asked)
@@ -105,6 +107,8 @@ def _timed(sample: Sample, asked: Asked, time: str) -> Columns:
 
 def _untimed(sample: Sample, asked: Asked) -> Columns:
     value = _value_column(sample, asked, None)
+    if asked.kind is None and value not in sample.numbers:
+        raise BadInput(f"{asked.source}: no column of numbers among {some_of(sample.names)}")
     if asked.kind is None and is_iat_name(value):
         return _iat(sample, asked, value)
     if asked.kind is None and (asked.step_s is None or unit_of(value)):
