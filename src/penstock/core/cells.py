@@ -77,7 +77,7 @@ def moments_s(cells: Sequence[str], unit: str | None, order: str = "iso") -> lis
     found = []
     for text in cells:
         try:
-            moment = datetime.fromisoformat(iso_text(text, order).replace(" UTC", "Z").replace(",", "."))
+            moment = datetime.fromisoformat(iso_text(text, order))
         except ValueError:
             continue
         found.append((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())

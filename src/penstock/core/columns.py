@@ -63,7 +63,7 @@ class Columns:
     time_unit: str | None = None
     """The unit of times that are numbers; None for dates."""
     dates: str = "iso"
-    """In which order the dates are written: iso, ymd, dmy or mdy."""
+    """How dates are written, a key of `REWRITES`: iso, loose, ymd, dmy or mdy."""
     value_unit: str | None = None
     """The unit of inter-arrival times."""
     per_s: float | None = None
@@ -177,7 +177,9 @@ def _clock(sample: Sample, asked: Asked, time: str) -> Columns:
             f"{asked.source}: whether '{first}' in '{one_line(time, 60)}' begins with the day or the month is not "
             "certain: pass --dates dmy or --dates mdy"
         )
-    return Columns("times", time=time, dates=order if order in ("iso", "ymd") else asked.dates or order or "iso")
+    return Columns(
+        "times", time=time, dates=order if order in ("iso", "loose", "ymd") else asked.dates or order or "iso"
+    )
 
 
 def _unit(sample: Sample, asked: Asked, time: str) -> str:

@@ -9,6 +9,7 @@ ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|UTC
 _TIME = r"(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
 _YEAR_FIRST = re.compile(rf"\d{{4}}/\d{{1,2}}/\d{{1,2}}{_TIME}")
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([/.-])(\d{{1,2}})[/.-]\d{{4}}{_TIME}")
+_LOOSE = re.compile(r",|\.\d{7}|UTC|\s[+-]")  # ISO as logs have it, which not every reader takes
 ORDERS = ("dmy", "mdy")
 """What `--dates` takes: the day first, or the month."""
 
@@ -17,6 +18,7 @@ _PAD = (r"\b([0-9])([/.:-])", r"0\g1\g2")
 # writes it \1 and Spark $1; both know this much of regular expressions (no look-around).
 REWRITES: dict[str, tuple[tuple[str, str], ...]] = {
     "iso": (),
+    "loose": ((r"([0-9])[.,]([0-9]{1,6})[0-9]*", r"\g1.\g2"), (r"\s*(?:UTC|Z)$", "Z"), (r"\s+([+-])", r"\g1")),
     "ymd": (_PAD, (r"/([0-9])\b", r"/0\g1"), (r"^([0-9]{4})/([0-9]{2})/", r"\g1-\g2-")),
     "dmy": (_PAD, (r"^([0-9]{2}).([0-9]{2}).([0-9]{4})", r"\g3-\g2-\g1")),
     "mdy": (_PAD, (r"^([0-9]{2}).([0-9]{2}).([0-9]{4})", r"\g3-\g1-\g2")),
@@ -36,9 +38,11 @@ def order_of(dates: Sequence[str]) -> str | None:
 
     >>> order_of(["2024-02-01 10:00"]), order_of(["1/13/2024 9:05"]), order_of(["01.02.2024"]), order_of(["01/02/2024"])
     ('iso', 'mdy', 'dmy', None)
+    >>> order_of(["2024-02-01 10:00:00,123"]), order_of(["2024-02-01 10:00 UTC"])
+    ('loose', 'loose')
     """
     if sum(map(is_iso, dates)) * 2 >= len(dates) > 0:
-        return "iso"
+        return "loose" if any(map(_LOOSE.search, dates)) else "iso"
     if any(_YEAR_FIRST.fullmatch(text) for text in dates):
         return "ymd"
     found = [match for match in map(_YEAR_LAST.fullmatch, dates) if match]
