@@ -157,6 +157,13 @@ def test_parquet_is_read_like_csv(trace: Trace, rates: Any, tmp_path: Path) -> N
     assert (summary.bad, summary.gaps) == ({"the count is missing": 1}, 1)
 
 
+def test_nanoseconds_as_pandas_writes_them_are_times(trace: Trace, rates: Any, tmp_path: Path) -> None:
+    moments = pa.array([datetime(2020, 1, 1, 0, i, tzinfo=UTC) for i in range(3)], pa.timestamp("ns", "UTC"))
+    pq.write_table(pa.table({"timestamp": moments, "requests": [1, 2, 3]}), tmp_path / "a.parquet", version="2.6")
+    trace(tmp_path / "a.parquet")
+    assert rates() == {at("2020-01-01 00:00") + 60 * i: i + 1 for i in range(3)}
+
+
 def test_what_is_written_can_be_read_again(trace: Trace, rates: Any, tmp_path: Path) -> None:
     trace(counts(tmp_path / "a.csv", [f"2020-01-01 00:0{i},{i}" for i in range(4)]))
     again = tmp_path / "again.parquet"

@@ -65,7 +65,9 @@ def test_a_gzipped_file_and_a_parquet_file_read_alike(tmp_path: Path) -> None:
     times = pa.array([1714521600, 1714521660], pa.timestamp("s", "UTC"))
     table = pa.table({"time": times, "arrivals": [1.0, 2.0], "bytes": [10.0, 20.0]})
     pyarrow.parquet.write_table(table, tmp_path / "rates.parquet")
-    for name in ("rates.csv.gz", "rates.parquet"):
+    nanos = table.set_column(0, "time", times.cast(pa.timestamp("ns", "UTC")))
+    pyarrow.parquet.write_table(nanos, tmp_path / "nanos.parquet", version="2.6")
+    for name in ("rates.csv.gz", "rates.parquet", "nanos.parquet"):
         load = read_series(tmp_path / name)
         assert load.arrivals.tolist() == plain.arrivals.tolist()
         assert load.origin_s == plain.origin_s

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
-from pyspark.sql.types import StringType
+from pyspark.sql.types import LongType, StringType
 
 from penstock.core.columns import Columns
 from penstock.core.dates import REWRITES
@@ -42,25 +44,34 @@ def cells(spark: SparkSession, source: Source) -> DataFrame:
     """The columns in use as `time`, `value`, `size`, with the raw line and where it stands."""
     assert source.layout is not None
     seen, found = source.layout
-    known = seen.sample.names
+    known, is_text = seen.sample.names, True
     if seen.format == "parquet":
-        table = placed(spark.read.parquet(*names(source.paths)))
+        table = placed(_parquet(spark, source.paths))
         line = fn.to_json(fn.struct(*(fn.col(f"`{name}`") for name in known)))
         column = {name: fn.col(f"`{name}`") for name in known}
+        time = table.schema[found.time].dataType if found.time else None
+        is_text = isinstance(time, StringType)
+        if isinstance(time, LongType) and found.time_unit is None:
+            found = replace(found, time_unit="ns")
     else:
         # The fields are a column of their own: parsed once a line, however many of them are used.
         table = placed(_rows_alone(lines(spark, source.paths), seen)).withColumn("fields", _fields(seen))
         line = fn.col("value")
         column = {name: fn.col(f"fields.c{i}") for i, name in enumerate(known)}
-    is_text = seen.format == "csv" or (found.time and isinstance(table.schema[found.time].dataType, StringType))
     return table.select(
-        _time_us(column, found, bool(is_text)).alias("time"),
+        _time_us(column, found, is_text).alias("time"),
         _number(column, found.value).alias("value"),
         _number(column, found.bytes).alias("size"),
         _is_absent(column, found.value).alias("is_absent"),
         line.alias("line"),
         *("file", "block", "position"),
     )
+
+
+def _parquet(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
+    # pandas writes timestamps in nanoseconds, which Spark reads as numbers or not at all.
+    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    return spark.read.parquet(*names(paths))
 
 
 def _rows_alone(raw: DataFrame, seen: Table) -> DataFrame:
@@ -96,7 +107,7 @@ def _time_us(column: dict[str, Column], found: Columns, is_text: bool) -> Column
         if unit_us < 1:
             return fn.floor(cell.try_cast("decimal(38,3)") * unit_us).cast("bigint")
         return fn.round(cell.try_cast("double") * unit_us).try_cast("bigint")
-    for pattern, new in REWRITES[found.dates]:
+    for pattern, new in REWRITES[found.dates] if is_text else ():
         cell = fn.regexp_replace(cell, pattern, _GROUP.sub(r"$\1", new))
     # A bare year or an hour alone is a timestamp for Spark; here it is a mistake.
     whole = fn.when(fn.substring(cell, 5, 1) == "-", cell) if is_text else cell

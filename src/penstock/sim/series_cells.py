@@ -93,6 +93,8 @@ def seconds(column: pa.ChunkedArray, found: Columns, where: Where) -> Floats:
 
 
 def _as_iso(column: pa.ChunkedArray, order: str) -> pa.ChunkedArray:
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
     for pattern, new in REWRITES[order]:
         column = pc.replace_substring_regex(column, pattern, _GROUP.sub(r"\\\1", new))
     return column
