@@ -79,14 +79,14 @@ def columns_of(sample: Sample, asked: Asked) -> Columns:
     if not any(sample.columns):
         raise BadInput(f"{asked.source} is empty: a series has at least one row")
     if asked.kind == "iat":
-        return _iat(sample, asked, _value_column(sample, asked, None))
+        return _iat(asked, _value_column(sample, asked, None))
     time = _time_column(sample, asked)
     if asked.kind == "times":
         return _times(sample, asked, time or asked.column or _only(sample, asked))
     if time is None:
         return _untimed(sample, asked)
-    if len(sample.names) == 1:
-        return _times(sample, asked, time) if asked.kind is None else _no_value(sample, asked)
+    if len(sample.names) == 1 and asked.kind is None:
+        return _times(sample, asked, time)
     return _timed(sample, asked, time)
 
 
@@ -110,7 +110,7 @@ def _untimed(sample: Sample, asked: Asked) -> Columns:
     if asked.kind is None and value not in sample.numbers:
         raise BadInput(f"{asked.source}: no column of numbers among {some_of(sample.names)}")
     if asked.kind is None and is_iat_name(value):
-        return _iat(sample, asked, value)
+        return _iat(asked, value)
     if asked.kind is None and (asked.step_s is None or unit_of(value)):
         raise BadInput(
             f"{asked.source}: no column of times, and what the numbers in '{one_line(value, 60)}' mean is not certain: "
@@ -157,7 +157,7 @@ def _times(sample: Sample, asked: Asked, time: str) -> Columns:
     return Columns("times", time=time, time_unit=found.time_unit, dates=found.dates)
 
 
-def _iat(sample: Sample, asked: Asked, value: str) -> Columns:  # noqa: ARG001
+def _iat(asked: Asked, value: str) -> Columns:
     unit = asked.unit or unit_of(value)
     if unit is None:
         raise BadInput(f"{asked.source}: the name '{value}' has no unit (as in iat_us): pass --unit {_UNITS}")
@@ -229,19 +229,13 @@ def _value_column(sample: Sample, asked: Asked, time: str | None) -> str:
         return "arrivals"
     found = [name for name in found if name != "bytes"] or found
     if len(found) > 1:
-        header = "" if sample.has_header else " (it has no header)"
-        raise BadInput(
-            f"{asked.source}: several columns of numbers{header}: choose one with --column ({some_of(found)})"
-        )
-    if not found and len(rest) == 1:  # its cells are named where they are read
-        return rest[0]
-    return found[0] if found else _no_value(sample, asked).value or ""
-
-
-def _no_value(sample: Sample, asked: Asked) -> Columns:
-    if len(sample.names) == 1:
+        several = "several columns of numbers" + ("" if sample.has_header else " (it has no header)")
+        raise BadInput(f"{asked.source}: {several}: choose one with --column ({some_of(found)})")
+    if not found and not rest:
         raise BadInput(f"{asked.source} has only a column of times: a series also has one of counts")
-    raise BadInput(f"{asked.source}: no column of numbers among {some_of(sample.names)}")
+    if not found and len(rest) > 1:
+        raise BadInput(f"{asked.source}: no column of numbers among {some_of(sample.names)}")
+    return (found or rest)[0]  # where it holds no numbers, the cells are named when they are read
 
 
 def _only(sample: Sample, asked: Asked) -> str:

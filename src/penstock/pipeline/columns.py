@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
-from pyspark.sql.types import LongType, StringType
+from pyspark.sql.types import DataType, LongType, StringType
 
 from penstock.core.columns import Columns
 from penstock.core.dates import REWRITES
@@ -44,15 +44,13 @@ def cells(spark: SparkSession, source: Source) -> DataFrame:
     """The columns in use as `time`, `value`, `size`, with the raw line and where it stands."""
     assert source.layout is not None
     seen, found = source.layout
-    known, is_text = seen.sample.names, True
-    if seen.format == "parquet":
+    known, is_text = seen.sample.names, seen.format == "csv"
+    if not is_text:
         table = placed(_parquet(spark, source.paths))
-        line = fn.to_json(fn.struct(*(fn.col(f"`{name}`") for name in known)))
         column = {name: fn.col(f"`{name}`") for name in known}
+        line = fn.to_json(fn.struct(*column.values()))
         time = table.schema[found.time].dataType if found.time else None
-        is_text = isinstance(time, StringType)
-        if isinstance(time, LongType) and found.time_unit is None:
-            found = replace(found, time_unit="ns")
+        is_text, found = isinstance(time, StringType), _with_unit(found, time)
     else:
         # The fields are a column of their own: parsed once a line, however many of them are used.
         table = placed(_rows_alone(lines(spark, source.paths), seen)).withColumn("fields", _fields(seen))
@@ -72,6 +70,11 @@ def _parquet(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
     # pandas writes timestamps in nanoseconds, which Spark reads as numbers or not at all.
     spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     return spark.read.parquet(*names(paths))
+
+
+def _with_unit(found: Columns, time: DataType | None) -> Columns:
+    is_nanos = isinstance(time, LongType) and found.time_unit is None
+    return replace(found, time_unit="ns") if is_nanos else found
 
 
 def _rows_alone(raw: DataFrame, seen: Table) -> DataFrame:
