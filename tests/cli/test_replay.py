@@ -144,7 +144,7 @@ def test_a_scenario_file_replays_without_a_trace(capsys: pytest.CaptureFixture[s
         (["{series}", "--report", "none/page.html"], "the folder none does not exist"),
         (["{series}", "--journal", "/proc/none"], "cannot write journals"),
         (["{series}", "--policy", "threshold", "--policy", "threshold"], "given twice"),
-        (["{series}", "--every", "7s"], "not a multiple of 7 s"),
+        (["{series}", "--every", "7s"], "--every 7 s, but its times are 60 s apart"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
@@ -168,3 +168,47 @@ def test_a_command_of_its_own_shows_no_traceback_and_no_progress_bar(series: Pat
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("penstock: unknown policy 'nobody'")
     assert done.stderr.count("\n") == 1
+
+
+def test_another_interval_keeps_every_arrival_and_is_said(series: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    totals, notes = {}, {}
+    for tick in (None, "10s", "5m"):
+        options = [] if tick is None else ["--tick", tick]
+        assert replay(series, "--policy", "static:workers=40", "--output", "json", *options) == 0
+        result = json.loads(capsys.readouterr().out)
+        totals[tick] = result["policies"][0]["arrived"]
+        notes[tick] = result["assumed"].get("tick")
+    assert totals["10s"] == pytest.approx(totals[None])
+    assert totals["5m"] == pytest.approx(totals[None])
+    assert notes[None] is None
+    assert "spread evenly over 10 s" in notes["10s"]
+    assert "added up to 5 min" in notes["5m"]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        ("t_s,requests\n0,1\n60,2\n", ("--tick", "45s"), "neither is a multiple of the other"),
+        ("t_s,requests\n0,1\n60,2\n", ("--every", "30s"), "its times are 60 s apart"),
+        ("t_s,value\n0,1.5\n60,2.5\n", (), "pass --kind counts (per interval) or --kind rates"),
+        ("iat_us\n5\n7\n2\n", (), "holds inter-arrival times (iat_us), not counts: `penstock trace"),
+        ("requests\n5\n7\n2\n", (), "pass --kind counts --every 60s"),
+        ("date,requests\n01/02/2024 10:00,1\n01/02/2024 10:01,2\n", (), "pass --dates dmy or --dates mdy"),
+    ],
+)
+def test_what_a_series_does_not_say_is_asked_for_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, options: tuple[str, ...], said: str
+) -> None:
+    path = tmp_path / "rates.csv"
+    path.write_text(content)
+    assert replay(path, "--policy", "threshold", *options) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_another_interval_of_shapes_is_their_own_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "world.toml"
+    path.write_text('duration_s = 600\n[workload]\nshape = "constant"\nrate = 5\n')
+    assert replay("--scenario", path, "--tick", "10s") == 2
+    assert "has the key tick_s" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ HOUR = [f"2020-01-01 {hour:02}:00,{hour},0.5" for hour in range(5)]
 
 def kind(path: Path, text: str | bytes, **options: Any) -> str:
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return recognise(TraceRequest(path, Path("rates.parquet"), **options)).kind
+    return recognise(TraceRequest(path, Path("rates.parquet"), **options)).kind.name
 
 
 def table(header: str, *rows: str) -> str:
@@ -54,15 +55,23 @@ def test_what_is_certain_is_recognised_plain_and_gzipped(
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.csv", table("requests", "1", "0"), "what the numbers in 'requests' mean is not certain: pass --kind iat"),
+        (
+            "a.csv",
+            table("requests", "1", "0"),
+            "what the numbers in 'requests' mean is not certain: pass --kind counts --step",
+        ),
         ("a.csv", table("value_us", "8188", "4677"), "'value_us' mean is not certain"),
-        ("a.csv", table("when,requests,errors", *HOUR), "pass --column with one of requests, errors"),
+        ("a.csv", table("when,requests,errors", *HOUR), "choose one with --column (requests, errors)"),
         (
             "a.csv",
             table("when,size", "2020-01-01 00:00:01,5", "2020-01-01 00:00:07,5", "2020-01-01 00:00:09,5"),
             "--kind times",
         ),
-        ("a.csv", table("when,load", *(f"2020-01-01 00:0{i},{i}.5" for i in range(5))), "the values are not whole"),
+        (
+            "a.csv",
+            table("when,load", *(f"2020-01-01 00:0{i},{i}.5" for i in range(5))),
+            "whether 'load' counts events or is a rate is not certain",
+        ),
         ("a.csv", table("name", "x", "y"), "no column of numbers"),
         ("a.csv", b"\x00\x01\x02\x03" * 50, "begins with bytes 00 01 02 03"),
         ("a.txt", "hello\n", "its kind is not certain; it begins with 'hello': pass --kind"),
@@ -72,7 +81,7 @@ def test_what_is_certain_is_recognised_plain_and_gzipped(
     ],
 )
 def test_what_is_not_certain_is_asked_for(tmp_path: Path, name: str, text: str | bytes, said: str) -> None:
-    with pytest.raises(BadInput, match=said.replace("(", r"\(")):
+    with pytest.raises(BadInput, match=re.escape(said)):
         kind(tmp_path / name, text)
 
 
@@ -86,8 +95,8 @@ def test_a_chosen_column_settles_what_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_number_without_a_unit_is_not_taken_for_a_time(tmp_path: Path) -> None:
-    text = table("timestamp", "1600000000", "1600000001")
-    with pytest.raises(BadInput, match="pass --unit s, ms, us or ns"):
+    text = table("timestamp", "160000", "160001")
+    with pytest.raises(BadInput, match="pass --unit s, ms, us, ns, min, h or d"):
         kind(tmp_path / "a.csv", text, kind="times")
     assert kind(tmp_path / "a.csv", text, kind="times", unit="s") == "times"
 

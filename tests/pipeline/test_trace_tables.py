@@ -15,6 +15,7 @@ import pytest
 
 from penstock.core.errors import BadInput
 from penstock.pipeline.request import TraceSummary
+from penstock.sim.series import read_series
 
 pytestmark = pytest.mark.spark
 Trace = Callable[..., TraceSummary]
@@ -156,6 +157,13 @@ def test_parquet_is_read_like_csv(trace: Trace, rates: Any, tmp_path: Path) -> N
     assert (summary.bad, summary.gaps) == ({"the count is missing": 1}, 1)
 
 
+def test_nanoseconds_as_pandas_writes_them_are_times(trace: Trace, rates: Any, tmp_path: Path) -> None:
+    moments = pa.array([datetime(2020, 1, 1, 0, i, tzinfo=UTC) for i in range(3)], pa.timestamp("ns", "UTC"))
+    pq.write_table(pa.table({"timestamp": moments, "requests": [1, 2, 3]}), tmp_path / "a.parquet", version="2.6")
+    trace(tmp_path / "a.parquet")
+    assert rates() == {at("2020-01-01 00:00") + 60 * i: i + 1 for i in range(3)}
+
+
 def test_what_is_written_can_be_read_again(trace: Trace, rates: Any, tmp_path: Path) -> None:
     trace(counts(tmp_path / "a.csv", [f"2020-01-01 00:0{i},{i}" for i in range(4)]))
     again = tmp_path / "again.parquet"
@@ -172,3 +180,45 @@ def test_the_tables_of_a_directory_add_up(trace: Trace, rates: Any, tmp_path: Pa
     (folder / "_SUCCESS").touch()
     trace(folder)
     assert list(rates().values()) == [1, 11, 11, 10, 10]
+
+
+@pytest.mark.parametrize(
+    ("header", "total"), [("timestamp,rate", 60 * 6), ("timestamp,requests_per_minute", 6), ("timestamp,requests", 6)]
+)
+def test_a_rate_is_as_many_arrivals_here_as_in_a_replay(
+    trace: Trace, rates: Any, tmp_path: Path, header: str, total: float
+) -> None:
+    source = counts(tmp_path / "a.csv", [f"2020-01-01 00:0{i},{i}" for i in range(4)], header)
+    trace(source, every_s=120)
+    assert sum(rates().values()) == total
+    assert read_series(source).arrivals.sum() == total
+
+
+OTHER_TOOLS = {
+    "excel": ("Date;Requests", "{at.day}.{at.month}.{at.year} {at.hour}:{at:%M};{n}"),
+    "grafana": ('sep=;\n"Time";"requests"', "{at:%Y-%m-%dT%H:%M:%S}.000Z;{n}"),
+    "log": ("time\trequests", "{at:%Y-%m-%d %H:%M:%S},000\t{n}"),
+    "pandas": (",requests", "{at:%Y-%m-%d %H:%M:%S+00:00},{n}"),
+    "epoch": ("timestamp,value", "{at:%s}000,{n}"),
+}
+
+
+@pytest.mark.parametrize("tool", OTHER_TOOLS)
+def test_tables_of_other_tools_read_alike_here_and_in_a_replay(
+    trace: Trace, rates: Any, tmp_path: Path, tool: str
+) -> None:
+    header, row = OTHER_TOOLS[tool]
+    moments = [datetime(2020, 1, 13, 9, 58 + i) if i < 2 else datetime(2020, 1, 13, 10, i - 2) for i in range(4)]
+    rows = [row.replace("{at:%s}", f"{at(str(moment)):.0f}").format(at=moment, n=n) for n, moment in enumerate(moments)]
+    source = counts(tmp_path / "a.csv", rows, header)
+    trace(source)
+    start = at("2020-01-13 09:58")
+    assert rates() == {start + 60 * n: n for n in range(4)}
+    load = read_series(source)
+    assert (load.origin_s, load.arrivals.tolist()) == (start, [0, 1, 2, 3])
+
+
+def test_one_count_out_of_place_does_not_make_gaps_of_the_others(trace: Trace, tmp_path: Path) -> None:
+    source = counts(tmp_path / "a.csv", ["0,1", "60,2", "120,3", "150,4"], header="t_s,requests")
+    with pytest.raises(BadInput, match=r"most are 60 s apart, some 30 s\): pass --step"):
+        trace(source)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from penstock.cli.numbers import real, seed, workers
 from penstock.cli.progress import bar, page
 from penstock.core.bounds import TICK_LEAST_S
+from penstock.core.column_names import UNITS_S
+from penstock.core.dates import ORDERS
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
 from penstock.core.journal import read_header
@@ -22,6 +25,8 @@ from penstock.report.page import write_page
 from penstock.report.tables import as_csv, as_json, as_table
 from penstock.runs.compare import Outputs, compare, file_names
 from penstock.sim.derive import Given, World
+from penstock.sim.resample import resampled
+from penstock.sim.scenario import Scenario
 from penstock.sim.series import SeriesOptions, read_series
 
 MISSED = 1
@@ -32,7 +37,8 @@ Replay a rate series through scaling policies, and compare what each would have 
 would have missed the objective, and how often it would have scaled.
 
 TRACE is CSV or Parquet: a time column and a column of counts per interval (what `penstock trace`
-writes, or a file of your own). A column whose name ends in rate or _per_s holds events per second.
+writes, or a file of your own). A column whose name ends in rate, /s or _per_minute holds events per second
+or minute. Single arrivals and inter-arrival times become a series with `penstock trace`.
 What you leave out is derived from the trace, and said.
 """
 EXAMPLES = """\
@@ -54,11 +60,21 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--policy", action="append", metavar="NAME", help="repeatable; all of them if not given")
     parser.add_argument("--bare", action="store_true", help="without the safety rules that stand around a live policy")
     parser.add_argument("--scenario", type=Path, metavar="FILE", help="TOML: workers, noise, batches, operators, …")
-    parser.add_argument("--column", metavar="NAME", help="the column of counts, where there are several")
-    parser.add_argument("--every", metavar="TIME", help="the interval, for a series without times (60s)")
+    _add_series(parser)
     _add_world(parser)
     _add_outputs(parser)
     parser.set_defaults(run=run)
+
+
+def _add_series(parser: argparse.ArgumentParser) -> None:
+    series = parser.add_argument_group("the series (asked for where a file does not say it)")
+    series.add_argument("--column", metavar="NAME", help="the column of counts, where there are several")
+    series.add_argument("--kind", choices=("counts", "rates"), help="counts per interval, or events per second")
+    series.add_argument("--every", metavar="TIME", help="the interval, for a series without times (60s)")
+    series.add_argument("--time", metavar="NAME", help="the column of times, where there are several")
+    series.add_argument("--unit", choices=tuple(UNITS_S), help="unit of times that are numbers")
+    series.add_argument("--dates", choices=ORDERS, help="is 01/02/2024 in February (dmy) or January (mdy)?")
+    series.add_argument("--tick", metavar="TIME", help="another interval: longer adds up, shorter spreads evenly")
 
 
 def _add_world(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +102,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     policies = [Named.parse(name) for name in options.policy or ALL]
-    scenario = world_of(options).scenario()
+    scenario = scenario_of(options)
     if options.report:
         writable(options.report)
     if options.journal:
@@ -107,12 +123,25 @@ def run(options: argparse.Namespace) -> int:
     return MISSED if options.check and missed else 0
 
 
+def scenario_of(options: argparse.Namespace) -> Scenario:
+    """What is to be replayed, at the interval that is asked for."""
+    world = world_of(options)
+    if options.tick is None:
+        return world.scenario()
+    if world.series is None:
+        raise BadInput("--tick is for a recorded series: a scenario of shapes has the key tick_s")
+    load, note = resampled(world.series, duration_s(options.tick, "--tick", least_s=TICK_LEAST_S))
+    scenario = replace(world, series=load).scenario()
+    return scenario if note is None else replace(scenario, assumed={**scenario.assumed, "tick": note})
+
+
 def world_of(options: argparse.Namespace) -> World:
     """The world that the options, the file and the trace describe together."""
     given = _given(options)
     if options.trace is not None:
         every_s = duration_s(options.every, "--every", least_s=TICK_LEAST_S) if options.every is not None else None
-        series = read_series(options.trace, SeriesOptions(options.column, every_s))
+        known = SeriesOptions(options.column, every_s, options.kind, options.time, options.unit, options.dates)
+        series = read_series(options.trace, known)
         return World.of_series(options.trace.name, series, given, options.scenario)
     if options.scenario is None:
         raise BadInput("nothing to replay: name a rate series, or a scenario file with a load (--scenario)")

@@ -15,11 +15,14 @@ from typing import Any
 from rich.table import Table
 
 from penstock.cli.progress import bar, page
+from penstock.core.column_names import UNITS_S
+from penstock.core.dates import ORDERS
 from penstock.core.text import one_line
 from penstock.core.units import duration_s, show_duration
-from penstock.pipeline.request import KINDS, SAMPLES, UNITS_US, ArrivalStats, TraceRequest, TraceSummary
+from penstock.pipeline.formats import KINDS, about_kinds
+from penstock.pipeline.request import SAMPLES, ArrivalStats, TraceRequest, TraceSummary
 
-ABOUT = """\
+ABOUT = f"""\
 Counts arrivals per interval in a raw source, as a Spark job, and writes them as Parquet:
 time (the beginning of the interval, UTC), arrivals, bytes (where known).
 
@@ -32,11 +35,10 @@ time (the beginning of the interval, UTC), arrivals, bytes (where known).
   penstock trace up.json -o rates.parquet --values counter       a Prometheus query_range dump
   penstock trace hdfs-mount/logs -o rates.parquet --master spark://host:7077
 
-Kinds: counts, times, iat (CSV or Parquet; .gz too), log (common and combined access logs), wc98 (World
-Cup 98 binary logs), progress (streaming progress reports, JSON lines), eventlog (Spark event logs),
-prometheus (query_range). A kind is recognised where it is certain and asked for where it is not.
+Kinds (.gz too); the kind is detected, or --kind is required:
+{about_kinds()}
 
-Missing intervals: where single arrivals are recorded (times, iat, log, wc98) a quiet interval is a row
+Missing intervals: where single arrivals are recorded ({about_kinds("events")}) a quiet interval is a row
 with 0 arrivals, and a silence of --gap or more is a hole in the record: no rows. In the other kinds an
 interval without a record is a hole. Lines that cannot be used go to OUTPUT.quarantine with the reason.
 """
@@ -52,10 +54,11 @@ def add(commands: Any) -> None:
     option("source", type=Path, metavar="SOURCE", help="a file, or a directory of files of one kind")
     option("-o", "--out", type=Path, required=True, metavar="PATH", help="where the rate series goes (Parquet)")
     option("--every", default="60s", metavar="TIME", help="length of an interval (default 60s)")
-    option("--kind", choices=KINDS, help="what the source is, where that is not certain")
+    option("--kind", choices=tuple(KINDS), help="what the source is, where that is not certain")
     option("--column", metavar="NAME", help="the column to read, where several hold numbers")
     option("--time", metavar="NAME", help="the column of times, where there are several")
-    option("--unit", choices=tuple(UNITS_US), help="unit of numbers that are times, where the name has none")
+    option("--unit", choices=tuple(UNITS_S), help="unit of numbers that are times, where the name has none")
+    option("--dates", choices=ORDERS, help="is 01/02/2024 in February (dmy) or January (mdy)?")
     option("--step", metavar="TIME", help="interval of each row, for counts that do not show it")
     option("--values", choices=SAMPLES, help="what the samples of a Prometheus dump are, where that is not certain")
     option("--gap", default="1h", metavar="TIME", help="a silence this long is a hole in the record (default 1h)")
@@ -90,6 +93,7 @@ def _request(options: argparse.Namespace) -> TraceRequest:
         column=options.column,
         time_column=options.time,
         unit=options.unit,
+        dates=options.dates,
         step_s=None if options.step is None else duration_s(options.step, "--step"),
         values=options.values,
         gap_s=duration_s(options.gap, "--gap"),

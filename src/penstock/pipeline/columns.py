@@ -2,49 +2,62 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
-from pyspark.sql.types import StringType
+from pyspark.sql.types import DataType, LongType, StringType
 
-from penstock.pipeline.layout import Layout
+from penstock.core.columns import Columns
+from penstock.core.dates import REWRITES
 from penstock.pipeline.order import running_sum
 from penstock.pipeline.reading import Reading, lines, names, none, placed
 from penstock.pipeline.recognise import Source
+from penstock.pipeline.request import TraceRequest
+from penstock.pipeline.tables import Table
+
+# Whole microseconds are exact: 1e-9 s in 1e-6 s, divided, is not 0.001.
+UNITS_US = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 0.001, "min": 60e6, "h": 3600e6, "d": 86400e6}
+_GROUP = re.compile(r"\\g(\d)")
 
 
-def read_table(spark: SparkSession, source: Source, step_us: int | None) -> Reading:
-    """What a table holds, as its layout says."""
+def read_table(spark: SparkSession, source: Source, request: TraceRequest, scratch: Path) -> Reading:  # noqa: ARG001
+    """What a table holds, as its columns say."""
     assert source.layout is not None
-    table = cells(spark, source)
-    match source.layout.kind:
-        case "counts" if source.layout.time is None:
-            assert step_us is not None
-            return _listed(table, step_us)
-        case "counts":
-            return _reading(_reasoned(table, _counted))
-        case "times":
-            rows = _reasoned(table, _timed)
-            points = rows.where(fn.col("at").isNotNull()).groupBy("at").agg(fn.count("*").alias("events"))
-            return _reading(rows, points=points, notes=_clock_note(source.layout))
-        case _:
-            return _between(table, source.layout)
+    table, found = cells(spark, source), source.layout[1]
+    if found.kind == "iat":
+        return _between(table, found)
+    if found.kind == "times":
+        rows = _reasoned(table, _timed)
+        points = rows.where(fn.col("at").isNotNull()).groupBy("at").agg(fn.count("*").alias("events"))
+        return _reading(rows, points=points, notes=_clock_note(found))
+    if found.time is None:
+        assert request.step_s is not None
+        return _listed(table, round(request.step_s * 1e6))
+    return _reading(_reasoned(table, _counted))
 
 
 def cells(spark: SparkSession, source: Source) -> DataFrame:
     """The columns in use as `time`, `value`, `size`, with the raw line and where it stands."""
-    found = source.layout
-    assert found is not None
-    if found.table.format == "parquet":
-        table = placed(spark.read.parquet(*names(source.paths)))
-        line = fn.to_json(fn.struct(*(fn.col(f"`{name}`") for name in found.table.names)))
-        column = {name: fn.col(f"`{name}`") for name in found.table.names}
+    assert source.layout is not None
+    seen, found = source.layout
+    known, is_text = seen.sample.names, seen.format == "csv"
+    if not is_text:
+        table = placed(_parquet(spark, source.paths))
+        column = {name: fn.col(f"`{name}`") for name in known}
+        line = fn.to_json(fn.struct(*column.values()))
+        time = table.schema[found.time].dataType if found.time else None
+        is_text, found = isinstance(time, StringType), _with_unit(found, time)
     else:
         # The fields are a column of their own: parsed once a line, however many of them are used.
-        table = placed(_without_header(lines(spark, source.paths), found)).withColumn("fields", _fields(found))
+        table = placed(_rows_alone(lines(spark, source.paths), seen)).withColumn("fields", _fields(seen))
         line = fn.col("value")
-        column = {name: fn.col(f"fields.c{i}") for i, name in enumerate(found.table.names)}
+        column = {name: fn.col(f"fields.c{i}") for i, name in enumerate(known)}
     return table.select(
-        _time_us(table, column, found).alias("time"),
+        _time_us(column, found, is_text).alias("time"),
         _number(column, found.value).alias("value"),
         _number(column, found.bytes).alias("size"),
         _is_absent(column, found.value).alias("is_absent"),
@@ -53,16 +66,29 @@ def cells(spark: SparkSession, source: Source) -> DataFrame:
     )
 
 
-def _without_header(raw: DataFrame, found: Layout) -> DataFrame:
-    header = found.table.header
-    return raw if header is None else raw.where(~fn.col("value").isin(header, "\ufeff" + header))
+def _parquet(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
+    # pandas writes timestamps in nanoseconds, which Spark reads as numbers or not at all.
+    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    return spark.read.parquet(*names(paths))
 
 
-def _fields(found: Layout) -> Column:
-    if len(found.table.names) == 1 and '"' not in "".join(found.table.columns[0]):
+def _with_unit(found: Columns, time: DataType | None) -> Columns:
+    is_nanos = isinstance(time, LongType) and found.time_unit is None
+    return replace(found, time_unit="ns") if is_nanos else found
+
+
+def _rows_alone(raw: DataFrame, seen: Table) -> DataFrame:
+    """Without the header, which every file of a directory has."""
+    marked = [mark + line for line in seen.before for mark in ("", "\ufeff")]
+    return raw.where(~fn.col("value").isin(*marked)) if marked else raw
+
+
+def _fields(seen: Table) -> Column:
+    known = seen.sample.names
+    if len(known) == 1 and '"' not in "".join(seen.sample.columns[0]):
         return fn.struct(fn.nullif(fn.trim("value"), fn.lit("")).alias("c0"))  # a third of the time of a CSV parser
-    schema = ", ".join(f"c{i} string" for i in range(len(found.table.names)))
-    options = {"sep": found.table.delimiter, "ignoreLeadingWhiteSpace": "true", "ignoreTrailingWhiteSpace": "true"}
+    schema = ", ".join(f"c{i} string" for i in range(len(known)))
+    options = {"sep": seen.delimiter, "ignoreLeadingWhiteSpace": "true", "ignoreTrailingWhiteSpace": "true"}
     return fn.from_csv("value", schema, options)
 
 
@@ -74,16 +100,18 @@ def _is_absent(column: dict[str, Column], name: str | None) -> Column:
     return fn.lit(False) if name is None else column[name].isNull()
 
 
-def _time_us(table: DataFrame, column: dict[str, Column], found: Layout) -> Column:
+def _time_us(column: dict[str, Column], found: Columns, is_text: bool) -> Column:
     if found.time is None:
         return none("bigint")
     cell = column[found.time]
-    if found.time_unit_us is not None:
+    if found.time_unit is not None:
+        unit_us = UNITS_US[found.time_unit]
         # Nanoseconds since 1970 need 61 bits and a double has 53: whole numbers are divided as such.
-        if found.time_unit_us < 1:
-            return fn.floor(cell.try_cast("decimal(38,3)") * found.time_unit_us).cast("bigint")
-        return fn.round(cell.try_cast("double") * found.time_unit_us).try_cast("bigint")
-    is_text = found.table.format == "csv" or isinstance(table.schema[found.time].dataType, StringType)
+        if unit_us < 1:
+            return fn.floor(cell.try_cast("decimal(38,3)") * unit_us).cast("bigint")
+        return fn.round(cell.try_cast("double") * unit_us).try_cast("bigint")
+    for pattern, new in REWRITES[found.dates] if is_text else ():
+        cell = fn.regexp_replace(cell, pattern, _GROUP.sub(r"$\1", new))
     # A bare year or an hour alone is a timestamp for Spark; here it is a mistake.
     whole = fn.when(fn.substring(cell, 5, 1) == "-", cell) if is_text else cell
     return fn.unix_micros(whole.try_cast("timestamp"))
@@ -142,10 +170,10 @@ def _listed(table: DataFrame, step_us: int) -> Reading:
     return _reading(_reasoned(rows, _counted), notes=("the source has no times: the first interval is at 1970-01-01",))
 
 
-def _between(table: DataFrame, found: Layout) -> Reading:
+def _between(table: DataFrame, found: Columns) -> Reading:
     """Inter-arrival times, added up in the order of the file, from 1970 on."""
-    unit = found.value_unit_us
-    assert unit is not None
+    assert found.value_unit is not None
+    unit = UNITS_US[found.value_unit]
     reasoned = table.withColumn("reason", _measured())
     good = fn.col("reason").isNull()
     # Added up as whole nanoseconds: a sum of a million doubles would depend on how the file was split.
@@ -160,7 +188,7 @@ def _between(table: DataFrame, found: Layout) -> Reading:
     return Reading(events, bad, gaps=gaps, gap_unit_us=unit, notes=(note,))
 
 
-def _clock_note(found: Layout) -> tuple[str, ...]:
-    if found.time_unit_us is None:
+def _clock_note(found: Columns) -> tuple[str, ...]:
+    if found.time_unit is None:
         return ()
     return ("times are numbers: they count from 1970-01-01",)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from penstock.pipeline.patterns import JAVA_LOG, STAMP_LENGTH
 from penstock.pipeline.reading import Reading, lines
 from penstock.pipeline.recognise import Source
+from penstock.pipeline.request import TraceRequest
 
 _NOT_A_LINE = "not a line of the common or combined log format"
 _NOT_A_DATE = "the time is not a date"
 
 
-def read_log(spark: SparkSession, source: Source) -> Reading:
+def read_log(spark: SparkSession, source: Source, request: TraceRequest, scratch: Path) -> Reading:  # noqa: ARG001
     """Requests of an access log; a size of `-` is 0 bytes."""
     raw = lines(spark, source.paths)
     stamps = per_stamp(raw)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as fn
 from penstock.pipeline.eventlog import unpacked
 from penstock.pipeline.reading import Reading, lines, none
 from penstock.pipeline.recognise import Source
+from penstock.pipeline.request import TraceRequest
 from penstock.pipeline.store import stored
 
 _SOURCE = "struct<startOffset:string,endOffset:string,latestOffset:string,numInputRows:bigint>"
@@ -18,9 +19,9 @@ _EVENT = "StreamingQueryListener$QueryProgressEvent"
 _SERIES = ("runId", "source")
 
 
-def read_reports(spark: SparkSession, source: Source, scratch: Path) -> Reading:
+def read_reports(spark: SparkSession, source: Source, request: TraceRequest, scratch: Path) -> Reading:  # noqa: ARG001
     """Arrivals between each two reports of a run, for every source of every query."""
-    in_log = source.kind == "eventlog"
+    in_log = source.format.name == "eventlog"
     raw = lines(spark, unpacked(spark, source.heads, scratch) if in_log else source.paths)
     if in_log:
         is_report = fn.col("value").contains(_EVENT) | ~fn.col("value").startswith("{")

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from penstock.core.column_names import UNITS_S
+from penstock.core.columns import KINDS as TABLE_KINDS
+from penstock.core.columns import Asked
+from penstock.core.dates import ORDERS
 from penstock.core.errors import BadInput, unknown
+from penstock.pipeline.formats import KINDS
 
-KINDS = ("counts", "times", "iat", "log", "wc98", "progress", "eventlog", "prometheus")
-EVENT_KINDS = ("times", "iat", "log", "wc98")
-TABLE_KINDS = ("counts", "times", "iat")
-UNITS_US = {"s": 1_000_000.0, "ms": 1_000.0, "us": 1.0, "ns": 0.001}
 SAMPLES = ("counter", "rate")
 
 
@@ -31,6 +32,7 @@ class TraceRequest:
     column: str | None = None
     time_column: str | None = None
     unit: str | None = None
+    dates: str | None = None
     step_s: float | None = None
     values: str | None = None
     gap_s: float = 3600.0
@@ -41,7 +43,8 @@ class TraceRequest:
     def __post_init__(self) -> None:
         for what, given, known in (
             ("kind", self.kind, KINDS),
-            ("unit", self.unit, tuple(UNITS_US)),
+            ("unit", self.unit, tuple(UNITS_S)),
+            ("order of dates", self.dates, ORDERS),
             ("meaning of the values", self.values, SAMPLES),
         ):
             if given is not None and given not in known:
@@ -49,6 +52,12 @@ class TraceRequest:
         for what, seconds in (("--every", self.every_s), ("--gap", self.gap_s), ("--step", self.step_s)):
             if seconds is not None and round(seconds * 1e6) < 1:
                 raise BadInput(f"{what} must be longer than a microsecond, not {seconds:g} s")
+
+    @property
+    def asked(self) -> Asked:
+        """What was said about a table."""
+        kind = self.kind if self.kind in TABLE_KINDS else None
+        return Asked(str(self.source), kind, self.column, self.time_column, self.unit, self.dates, self.step_s)
 
     @property
     def every_us(self) -> int:

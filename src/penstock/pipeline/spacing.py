@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
+from penstock.core.cells import JITTER
 from penstock.core.errors import BadInput
 from penstock.core.units import show_duration
 from penstock.pipeline.order import with_previous
@@ -27,10 +28,18 @@ def spacing(points: DataFrame, request: TraceRequest) -> Spacing:
         step_us, first = round(request.step_s * 1e6), points.agg(fn.min("start").alias("first")).first()
         return Spacing(step_us, first["first"] % step_us if first else 0)
     known = with_previous(points, "start", "start")
-    step = fn.min(fn.col("start") - fn.col("previous"))
-    found = known.agg(step.alias("step"), fn.min("start").alias("first")).first()
+    step = fn.col("start") - fn.col("previous")
+    middle = fn.percentile_approx(step, 0.5, 1000)
+    found = known.agg(fn.min(step).alias("step"), middle.alias("middle"), fn.min("start").alias("first")).first()
     if found is None or found["step"] is None:
         raise BadInput(f"{request.source}: one count does not show how long its interval is: pass --step")
+    if found["middle"] > found["step"] * (1 + JITTER):
+        # Else one row out of place would make gaps of all the others.
+        least, most = (show_duration(found[name] / 1e6) for name in ("step", "middle"))
+        raise BadInput(
+            f"{request.source}: the counts are not evenly spaced (most are {most} apart, some {least}): "
+            "pass --step, the interval of each row"
+        )
     return _regular(points, request, found["step"], found["first"])
 
 

@@ -13,7 +13,8 @@ from penstock.core.errors import BadInput
 from penstock.pipeline.head import shortened
 from penstock.pipeline.intervals import per_interval, spread
 from penstock.pipeline.reading import Reading
-from penstock.pipeline.request import EVENT_KINDS, TraceRequest
+from penstock.pipeline.recognise import Source
+from penstock.pipeline.request import TraceRequest
 from penstock.pipeline.spacing import fit, spacing
 from penstock.pipeline.store import stored
 
@@ -32,16 +33,17 @@ class Tabulated:
     notes: tuple[str, ...] = ()
 
 
-def tabulated(kind: str, reading: Reading, request: TraceRequest, scratch: Path) -> Tabulated:
+def tabulated(source: Source, reading: Reading, request: TraceRequest, scratch: Path) -> Tabulated:
     """The intervals of a source. The source is read here, once."""
-    if kind in EVENT_KINDS:
+    if source.kind.holds == "events":
         kept = stored(per_interval(reading.rows, request.every_us), scratch / "intervals")
         rows, bad = _tally(kept, reading, request)
         return Tabulated(_good(kept), rows, bad, gap_us=request.gap_us, notes=reading.notes)
-    if kind == "counts":
+    if source.kind.holds == "counts":
         kept = stored(per_interval(reading.rows, 1), scratch / "counts")
         rows, bad = _tally(kept, reading, request)
-        return _summed(_good(kept), request, Tabulated(kept, rows, bad, notes=reading.notes))
+        per_s = source.layout[1].per_s if source.layout else None
+        return _summed(_good(kept), per_s, request, Tabulated(kept, rows, bad, notes=reading.notes))
     kept = stored(reading.rows, scratch / "spans")
     rows, bad = _tally(kept, reading, request)
     spans = kept.where(fn.col("begin").isNotNull())
@@ -52,9 +54,12 @@ def _good(kept: DataFrame) -> DataFrame:
     return kept.where(fn.col("reason").isNull())
 
 
-def _summed(points: DataFrame, request: TraceRequest, seen: Tabulated) -> Tabulated:
+def _summed(points: DataFrame, per_s: float | None, request: TraceRequest, seen: Tabulated) -> Tabulated:
+    """Counts of longer intervals; a rate over `per_s` seconds counts for as long as its own interval is."""
     found = spacing(points, request)
     fit(found.step_us, request)
+    if per_s is not None:
+        points = points.withColumn("arrivals", fn.col("arrivals") * (found.step_us / 1e6 / per_s))
     pieces = points.withColumn("at", fn.col("start")).withColumn("lines", fn.lit(1))
     intervals = per_interval(pieces, request.every_us, found.phase_us)
     whole = request.every_us // found.step_us

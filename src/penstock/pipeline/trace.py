@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,22 +15,17 @@ from pyspark.sql import Row, SparkSession
 
 from penstock.core.errors import BadInput
 from penstock.core.files import reads, same_place, writable
-from penstock.pipeline.columns import read_table
 from penstock.pipeline.failures import plain
 from penstock.pipeline.head import files
 from penstock.pipeline.intervals import filled, totals, with_missing
-from penstock.pipeline.logs import read_log
-from penstock.pipeline.prometheus import read_prometheus
 from penstock.pipeline.reading import Reading
 from penstock.pipeline.recognise import Source, recognise
-from penstock.pipeline.reports import read_reports
-from penstock.pipeline.request import EVENT_KINDS, ArrivalStats, TraceRequest, TraceSummary
+from penstock.pipeline.request import ArrivalStats, TraceRequest, TraceSummary
 from penstock.pipeline.session import session
 from penstock.pipeline.stats import arrival_stats, dispersion_of_counts
 from penstock.pipeline.store import stored, write_lines, write_series
 from penstock.pipeline.tabulate import Tabulated, tabulated
 from penstock.pipeline.watch import watched
-from penstock.pipeline.wc98 import read_wc98
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -44,9 +40,9 @@ def make_trace(request: TraceRequest, done: Callable[[float], None] | None = Non
         raise BadInput(f"--quarantine {request.quarantine_path}: it is also the output; name another file")
     _spare(request)
     source = recognise(request)
-    if request.stats and source.kind not in EVENT_KINDS:
+    if request.stats and source.kind.holds != "events":
         raise BadInput(
-            f"{request.source}: --stats needs single arrivals, and {source.kind} only give their number: "
+            f"{request.source}: --stats needs single arrivals, and {source.kind.name} only give their number: "
             "inter-arrival times cannot be had from it"
         )
     # The scratch outlives the session: tasks of an interrupted job go on writing to it until the JVM has ended.
@@ -82,7 +78,7 @@ def _scratch(request: TraceRequest) -> Iterator[Path]:
 
 def _made(spark: SparkSession, source: Source, request: TraceRequest, scratch: Path) -> TraceSummary:
     reading = _read(spark, source, request, scratch)
-    table = tabulated(source.kind, reading, request, scratch)
+    table = tabulated(source, reading, request, scratch)
     known = stored(with_missing(table.intervals, request.every_us, table.gap_us, table.phase_us), scratch / "known")
     found = totals(known).first()
     if found is None or not found["intervals"]:
@@ -100,17 +96,11 @@ def _made(spark: SparkSession, source: Source, request: TraceRequest, scratch: P
 
 
 def _read(spark: SparkSession, source: Source, request: TraceRequest, scratch: Path) -> Reading:
-    match source.kind:
-        case "log":
-            return read_log(spark, source)
-        case "wc98":
-            return read_wc98(spark, source, scratch)
-        case "progress" | "eventlog":
-            return read_reports(spark, source, scratch)
-        case "prometheus":
-            return read_prometheus(spark, source, request, scratch)
-        case _:
-            return read_table(spark, source, None if request.step_s is None else round(request.step_s * 1e6))
+    module, _, function = source.format.reader.partition(":")
+    read = getattr(importlib.import_module(f"penstock.pipeline.{module}"), function)
+    reading = read(spark, source, request, scratch)
+    assert isinstance(reading, Reading)
+    return reading
 
 
 def _notes(table: Tabulated, reading: Reading, stats: ArrivalStats | None) -> tuple[str, ...]:
@@ -123,7 +113,7 @@ def _notes(table: Tabulated, reading: Reading, stats: ArrivalStats | None) -> tu
 def _summary(source: Source, request: TraceRequest, table: Tabulated, found: Row) -> TraceSummary:
     return TraceSummary(
         source=request.source,
-        kind=source.kind,
+        kind=source.kind.name,
         output=request.output,
         every_s=request.every_s,
         rows=table.rows,

@@ -14,12 +14,13 @@ from pyspark.sql import functions as fn
 from penstock.core.errors import BadInput
 from penstock.pipeline.reading import Reading, names, none
 from penstock.pipeline.recognise import Source
+from penstock.pipeline.request import TraceRequest
 
 RECORD = 20  # time, client, object, size (4 bytes each), method, status, type, server (1 byte each)
 _UNKNOWN_SIZE = 0xFFFFFFFF
 
 
-def read_wc98(spark: SparkSession, source: Source, scratch: Path) -> Reading:
+def read_wc98(spark: SparkSession, source: Source, request: TraceRequest, scratch: Path) -> Reading:  # noqa: ARG001
     """Requests of World Cup 98 logs; an unknown size is 0 bytes."""
     paths = [_flat(begin.path, begin.codec, scratch / f"{i}.bin") for i, begin in enumerate(source.heads)]
     rows = per_second(_records(spark, paths))

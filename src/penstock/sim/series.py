@@ -1,7 +1,7 @@
 """Rate series from CSV and Parquet files, without a JVM: millions of rows in a second or two.
 
-A series says how many events came in each interval that begins at its time. What cannot be told for certain
-(which column, which unit) is asked for, never guessed; the first bad row is named by its line.
+A series says how many events came in each interval that begins at its time. What its columns mean is said by
+`core/columns.py`, as for `penstock trace`; the first bad row is named by its line.
 """
 
 from __future__ import annotations
@@ -11,22 +11,18 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.dataset
 
-from penstock.core.bounds import EVENTS_MOST, INTERVALS_MOST, SPAN_MOST_S, TICK_LEAST_S, between
-from penstock.core.errors import BadInput, unknown
-from penstock.core.files import reads
-from penstock.core.text import one_line, some_of
+from penstock.core.bounds import EVENTS_MOST, SPAN_MOST_S, TICK_LEAST_S, between
+from penstock.core.cells import JITTER
+from penstock.core.columns import Asked, Columns, columns_of
+from penstock.core.errors import BadInput
+from penstock.core.units import show_duration
+from penstock.sim.series_cells import Where, is_known, numbers, seconds
+from penstock.sim.series_file import series_file
 from penstock.sim.workloads import Floats, Load
 
-TIME_MOST = 1e17  # microseconds since 1970 have 16 digits
-_TIME_NAMES = ("timestamp", "time", "date", "ts")
-_UNITS = {"_us": 1e-6, "_ms": 1e-3, "_s": 1.0, "_min": 60.0, "_hour": 3600.0, "_h": 3600.0}
-_RATE_ENDINGS = ("rate", "_per_s", "_per_second", "_per_sec")
+CALENDAR_S = (1e8, 1e10)  # seconds since 1970 of the years 1973 to 2286: smaller ones count from another moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +32,68 @@ class SeriesOptions:
     column: str | None = None
     every_s: float | None = None
     """The interval, for a series without times."""
+    kind: str | None = None
+    """Counts per interval, or rates per second: `counts`, `rates`."""
+    time: str | None = None
+    """The column of times, where there are several."""
+    unit: str | None = None
+    """The unit of times that are numbers: s, ms, us, ns, min, h, d."""
+    dates: str | None = None
+    """The order of dates such as 01/02/2024: `dmy`, `mdy`."""
+
+    def __post_init__(self) -> None:
+        if self.every_s is not None:
+            between("every_s", self.every_s, TICK_LEAST_S)
+
+    def asked(self, path: Path) -> Asked:
+        return Asked(str(path), self.kind, self.column, self.time, self.unit, self.dates, self.every_s, "--every")
 
 
 def read_series(path: Path, options: SeriesOptions | None = None) -> Load:
     """The load in a file; gaps stay gaps, and are skipped by a replay."""
     options = options or SeriesOptions()
-    if options.every_s is not None:
-        between("every_s", options.every_s, TICK_LEAST_S)
-    table, first_line = _table(path)
-    _need_plain(table, path)
-    time_name = _time_column(table)
-    value_name = _value_column(table, time_name, options.column, path)
-    lines = np.arange(first_line, first_line + len(table))
-    if time_name is not None:  # an empty cell is a gap: the interval is there, what came in it is not known
-        known = _is_known(table[value_name])
-        table, lines = table.filter(pa.array(known)), lines[known]
-    where = _Where(path, lines)
-    values = _numbers(table[value_name], value_name, where)
+    file = series_file(path)
+    found = columns_of(file.sample, options.asked(path))
+    value_name = _need_counts(found, path)
+    table = file.columns([name for name in (found.time, value_name) if name is not None])
+    lines = np.arange(file.first_line, file.first_line + len(table))
+    if found.time is not None:  # an empty cell is a gap: the interval is there, what came in it is not known
+        known = is_known(table[value_name])
+        if not known.all():
+            table, lines = table.filter(pa.array(known)), lines[known]
+    where = Where(path, lines)
+    values = _values(table[value_name], value_name, where)
+    if found.time is None:
+        assert options.every_s is not None
+        return Load.of(_counts(values, found, options.every_s), options.every_s)
+    times_s = seconds(table[found.time], found, where)
+    return _spaced(times_s, values, (found, options.every_s), where)
+
+
+def _need_counts(found: Columns, path: Path) -> str:
+    """The column of counts; single arrivals are not counted here."""
+    if found.kind == "iat":
+        raise BadInput(
+            f"{path} holds inter-arrival times ({found.value}), not counts: "
+            f"`penstock trace {path} -o rates.parquet --every 1s` makes a series of them"
+        )
+    if found.value is None:
+        raise BadInput(
+            f"{path} has only a column of times, one arrival a row: "
+            f"`penstock trace {path} -o rates.parquet --every 1s` counts them"
+        )
+    return found.value
+
+
+def _values(column: pa.ChunkedArray, name: str, where: Where) -> Floats:
+    values = numbers(column, name, where)
     if len(values) == 0:
-        raise BadInput(f"{path} is empty: a series has at least one row")
-    where.refuse(~np.isfinite(values), f"{value_name} is not a finite number", "a count of at least 0")
-    where.refuse(values < 0, f"{value_name} is negative", "a count of at least 0")
-    where.refuse(values > EVENTS_MOST, f"{value_name} is too large", f"a count of at most {EVENTS_MOST:g}")
-    if time_name is None:
-        return _without_times(values, value_name, options, path)
-    times_s, origin_s = _times(table[time_name], time_name, where)
-    return _spaced(times_s, values, value_name, (origin_s, options.every_s), where)
+        raise BadInput(f"{where.path} is empty: a series has at least one row")
+    right = "a count of at least 0"
+    where.refuse(~np.isfinite(values), f"{name} is not a finite number", right)
+    where.refuse(values < 0, f"{name} is negative", right)
+    where.refuse(values > EVENTS_MOST, f"{name} is too large", f"a count of at most {EVENTS_MOST:g}")
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,198 +105,39 @@ class Trace:
     column: str | None = None
     every_s: float | None = None
     scale: float = 1.0
+    kind: str | None = None
+    time: str | None = None
+    unit: str | None = None
+    dates: str | None = None
 
     def load(self, folder: Path) -> Load:
         between("trace.scale", self.scale, 0, EVENTS_MOST)
-        load = read_series(folder / self.path, SeriesOptions(self.column, self.every_s))
+        options = SeriesOptions(self.column, self.every_s, self.kind, self.time, self.unit, self.dates)
+        load = read_series(folder / self.path, options)
         return replace(load, arrivals=load.arrivals * self.scale)
 
 
-@dataclass(frozen=True, slots=True)
-class _Where:
-    """Names the first bad row of a file."""
-
-    path: Path
-    lines: npt.NDArray[np.int64]
-
-    def refuse(self, bad: npt.NDArray[np.bool_], what: str, right: str) -> None:
-        if bad.any():
-            raise self.error(int(np.argmax(bad)), what, right)
-
-    def error(self, row: int, what: str, right: str) -> BadInput:
-        return BadInput(f"{self.path}, line {self.lines[row]}: {what}; it should be {right}")
-
-
-def _table(path: Path) -> tuple[pa.Table, int]:
-    """The columns of a file, those of a CSV as text; and the line of its first row."""
-    try:
-        if not reads(path).exists():
-            raise BadInput(f"no such file: {path}")
-        if path.is_file() and path.stat().st_size == 0:
-            raise BadInput(f"{path} is empty: a series has a header and at least one row")
-        if path.is_dir() or path.suffix == ".parquet":
-            return _parquet(path), 1
-        return _csv(path), 2
-    except (pa.ArrowException, ValueError, KeyError) as error:  # ValueError: no text, or a null byte in the path
-        raise BadInput(f"{path} is not a CSV or Parquet file that can be read: {_first_line(error)}") from None
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {_first_line(error)}") from None
-
-
-def _parquet(path: Path) -> pa.Table:
-    if path.is_dir() and not any(path.glob("*.parquet")):
-        raise BadInput(f"{path} is a directory without Parquet files: name a file")
-    return pyarrow.dataset.dataset(path, format="parquet").to_table()
-
-
-def _csv(path: Path) -> pa.Table:
-    with pa.input_stream(path) as stream:
-        head = stream.read(65536)
-    if b"\0" in head:
-        raise BadInput(f"{path} is a binary file, not CSV: raw logs become a series with `penstock trace`")
-    names = [name.strip().strip('"') for name in head.split(b"\n", 1)[0].decode().strip("\r\ufeff").split(",")]
-    # All as text: a bad value can then be shown as it stands, with its line. Empty lines count as lines.
-    convert = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-    parse = pyarrow.csv.ParseOptions(ignore_empty_lines=False)
-    table = pyarrow.csv.read_csv(path, parse_options=parse, convert_options=convert)
-    if all(_is_number(name) for name in names):
-        raise BadInput(f"{path} has no header: its first line should name the columns")
-    return table
-
-
-def _need_plain(table: pa.Table, path: Path) -> None:
-    """Columns each with a name of its own, and no more rows than a replay can take."""
-    names = table.column_names
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise BadInput(f"{path} has several columns named '{one_line(twice[0], 60)}': each needs a name of its own")
-    if len(table) > INTERVALS_MOST:
-        raise BadInput(f"{path} has {len(table):,} rows: a replay takes {INTERVALS_MOST:,} at most; see penstock trace")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text.isascii() and "_" not in text
-
-
-def _time_column(table: pa.Table) -> str | None:
-    """A calendar time if there is one, else a column such as t_s."""
-    for field in table.schema:
-        if pa.types.is_timestamp(field.type):
-            return str(field.name)
-    for begin in (*_TIME_NAMES, "t_"):
-        for name in table.column_names:
-            if name.lower().startswith(begin):
-                return str(name)
-    return None
-
-
-def _value_column(table: pa.Table, time_name: str | None, wanted: str | None, path: Path) -> str:
-    names = [name for name in table.column_names if name != time_name]
-    if wanted is not None:
-        if wanted not in names:
-            raise unknown(f"column in {path}", wanted, names)
-        return wanted
-    if "arrivals" in names:  # what `penstock trace` writes, beside the bytes
-        return "arrivals"
-    if len(names) == 1:
-        return str(names[0])
-    if not names:
-        raise BadInput(f"{path} has only a column of times: a series also has one of counts")
-    raise BadInput(f"{path} has several columns: choose one with --column ({some_of(names)})")
-
-
-def _is_known(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-    known = pc.is_valid(column)
-    if pa.types.is_string(column.type):
-        known = pc.and_(known, pc.not_equal(pc.utf8_trim_whitespace(column), ""))
-    return np.asarray(known.to_numpy(zero_copy_only=False), dtype=np.bool_)
-
-
-def _numbers(column: pa.ChunkedArray, name: str, where: _Where) -> Floats:
-    kind = column.type
-    if not (_is_numeric(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise BadInput(f"{where.path}: {name} is a column of {one_line(str(kind), 60)}; it should be one of numbers")
-    try:
-        return _floats(pc.cast(column, pa.float64()))
-    except pa.ArrowInvalid:
-        for row, value in enumerate(column.to_pylist()):
-            if value is None or not _is_number(str(value)):
-                raise where.error(row, f"{name} is '{value or ''}'", "a number") from None
-        return np.array([float(value) for value in column.to_pylist()])
-
-
-def _floats(column: pa.ChunkedArray) -> Floats:
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _times(column: pa.ChunkedArray, name: str, where: _Where) -> tuple[Floats, float | None]:
-    """Seconds, and the calendar time of the first where there is one (without a zone it is taken as UTC)."""
-    if pa.types.is_string(column.type) and _is_number(column[0].as_py()):
-        return _numeric_times(_numbers(column, name, where), name, where)
-    if _is_numeric(column.type):
-        return _numeric_times(_numbers(column, name, where), name, where)
-    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        try:
-            micros = _floats(pc.cast(pc.cast(column, kind), pa.int64()))
-            where.refuse(~np.isfinite(micros), f"{name} is empty", "a time")
-            return micros * 1e-6, float(micros[0]) * 1e-6
-        except pa.ArrowException:
-            continue
-    for row, value in enumerate(column.to_pylist()):
-        try:
-            pc.cast(pa.array([value]), pa.timestamp("us"))
-        except (pa.ArrowException, OverflowError):
-            raise where.error(row, f"{name} is '{value}'", "a time such as 2024-05-01 13:45:00") from None
-    raise BadInput(f"{where.path}: the times in {name} mix zones, or have one that is not known; write them in UTC")
-
-
-def _is_numeric(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _numeric_times(values: Floats, name: str, where: _Where) -> tuple[Floats, float | None]:
-    where.refuse(~(np.abs(values) < TIME_MOST), f"{name} is not a time", "a number of seconds, milliseconds or such")
-    for ending, unit_s in _UNITS.items():
-        if name.lower().endswith(ending):
-            return values * unit_s, None
-    # Unix times: seconds since 1973 have 9 or 10 digits, milliseconds 12 or 13.
-    if 1e8 <= values[0] < 1e11:
-        return values, float(values[0])
-    if 1e11 <= values[0] < 1e14:
-        return values * 1e-3, float(values[0]) * 1e-3
-    raise BadInput(f"{where.path}: the unit of {name} is not certain; name it {name}_s, {name}_ms or {name}_hour")
-
-
-def _without_times(values: Floats, name: str, options: SeriesOptions, path: Path) -> Load:
-    if options.every_s is None:
-        raise BadInput(f"{path} has no column of times: say how long each interval is, as in --every 60s")
-    return Load.of(_counts(values, name, options.every_s), options.every_s)
-
-
-def _spaced(
-    times_s: Floats, values: Floats, name: str, known: tuple[float | None, float | None], where: _Where
-) -> Load:
-    origin_s, every_s = known
+def _spaced(times_s: Floats, values: Floats, known: tuple[Columns, float | None], where: Where) -> Load:
+    found, every_s = known
     steps_s = np.diff(times_s)
     where.refuse(np.append(False, steps_s <= 0), "the time is not later than the one before", "in order")
     tick_s = _tick(steps_s, every_s, where)
     missing = steps_s / tick_s
-    # A tenth of an interval is the jitter of a collector; more is another interval.
-    odd = np.append(False, np.abs(missing - np.round(missing)) > 0.1)
+    odd = np.append(False, np.abs(missing - np.round(missing)) > JITTER)
     where.refuse(odd, f"the time is not a multiple of {tick_s:g} s after the one before", "evenly spaced")
     counts = np.append(0.0, np.cumsum(np.round(missing)))
-    return Load(_counts(values, name, tick_s), (counts + 1.0) * tick_s, tick_s, origin_s)
+    first_s = float(times_s[0])
+    is_calendar = found.time_unit is None or CALENDAR_S[0] <= first_s < CALENDAR_S[1]
+    return Load(_counts(values, found, tick_s), (counts + 1.0) * tick_s, tick_s, first_s if is_calendar else None)
 
 
-def _tick(steps_s: Floats, every_s: float | None, where: _Where) -> float:
-    if every_s is not None:
-        return every_s
+def _tick(steps_s: Floats, every_s: float | None, where: Where) -> float:
     if not len(steps_s):
-        raise BadInput(f"{where.path} has one row only: say how long its interval is, as in --every 60s")
+        if every_s is None:
+            raise BadInput(f"{where.path} has one row only: say how long its interval is, as in --every 60s")
+        return every_s
+    if every_s is not None:
+        return _confirmed(every_s, float(steps_s.min()), where)
     # 0.1 s, not what is left of it between two large times.
     tick_s = float(f"{np.quantile(steps_s, 0.5, method='lower'):.9g}")
     if not TICK_LEAST_S <= tick_s <= SPAN_MOST_S:
@@ -273,10 +146,16 @@ def _tick(steps_s: Floats, every_s: float | None, where: _Where) -> float:
     return tick_s
 
 
-def _counts(values: Floats, name: str, tick_s: float) -> Floats:
-    """Values per interval; a column whose name says that it is a rate holds events per second."""
-    return values * tick_s if name.lower().endswith(_RATE_ENDINGS) else values
+def _confirmed(every_s: float, least_s: float, where: Where) -> float:
+    """The interval that a person said, if some two times are that far apart: else all would be gaps."""
+    if abs(least_s / every_s - 1) > JITTER:
+        raise BadInput(
+            f"{where.path}: --every {show_duration(every_s)}, but its times are {show_duration(least_s)} apart: "
+            "leave it out, or pass --tick to have other intervals"
+        )
+    return every_s
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+def _counts(values: Floats, found: Columns, tick_s: float) -> Floats:
+    """Events in each interval."""
+    return values if found.per_s is None else values * (tick_s / found.per_s)
