@@ -212,3 +212,20 @@ def test_another_interval_of_shapes_is_their_own_key(tmp_path: Path, capsys: pyt
     path.write_text('duration_s = 600\n[workload]\nshape = "constant"\nrate = 5\n')
     assert replay("--scenario", path, "--tick", "10s") == 2
     assert "has the key tick_s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_an_interval_in_the_scenario_beside_a_trace_is_kept_or_refused(
+    series: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], inside: bool
+) -> None:
+    path = tmp_path / "world.toml"
+    trace = f'[trace]\npath = "{series.name}"\n' if inside else ""
+    words = ["--scenario", path] if inside else [series, "--scenario", path]
+    path.write_text("tick_s = 10\n" + trace)
+    assert replay(*words, "--policy", "static:workers=40", "--output", "json") == 0
+    assert "spread evenly over 10 s" in json.loads(capsys.readouterr().out)["assumed"]["tick"]
+    assert replay(*words, "--policy", "static:workers=40", "--output", "json", "--tick", "60s") == 0
+    assert "tick" not in json.loads(capsys.readouterr().out)["assumed"]
+    path.write_text("tick_s = 45\n" + trace)
+    assert replay(*words, "--policy", "static:workers=40") == 2
+    assert "tick_s 45 s: the load's intervals are 60 s" in capsys.readouterr().err

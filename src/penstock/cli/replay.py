@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from penstock.cli.numbers import real, seed, workers
@@ -25,8 +24,6 @@ from penstock.report.page import write_page
 from penstock.report.tables import as_csv, as_json, as_table
 from penstock.runs.compare import Outputs, compare, file_names
 from penstock.sim.derive import Given, World
-from penstock.sim.resample import resampled
-from penstock.sim.scenario import Scenario
 from penstock.sim.series import SeriesOptions, read_series
 
 MISSED = 1
@@ -102,7 +99,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     policies = [Named.parse(name) for name in options.policy or ALL]
-    scenario = scenario_of(options)
+    scenario = world_of(options).scenario()
     if options.report:
         writable(options.report)
     if options.journal:
@@ -121,18 +118,6 @@ def run(options: argparse.Namespace) -> int:
             print(f"report: {one_line(str(options.report))}", file=sys.stderr)
     missed = any(run.score.violations for run in comparison.runs)
     return MISSED if options.check and missed else 0
-
-
-def scenario_of(options: argparse.Namespace) -> Scenario:
-    """What is to be replayed, at the interval that is asked for."""
-    world = world_of(options)
-    if options.tick is None:
-        return world.scenario()
-    if world.series is None:
-        raise BadInput("--tick is for a recorded series: a scenario of shapes has the key tick_s")
-    load, note = resampled(world.series, duration_s(options.tick, "--tick", least_s=TICK_LEAST_S))
-    scenario = replace(world, series=load).scenario()
-    return scenario if note is None else replace(scenario, assumed={**scenario.assumed, "tick": note})
 
 
 def world_of(options: argparse.Namespace) -> World:
@@ -162,6 +147,7 @@ def _given(options: argparse.Namespace) -> Given:
         objective=Objective.parse(options.objective) if options.objective is not None else None,
         price=price,
         seed=options.seed,
+        tick_s=duration_s(options.tick, "--tick", least_s=TICK_LEAST_S) if options.tick is not None else None,
         scale=options.scale,
     )
 

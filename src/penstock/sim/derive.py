@@ -13,6 +13,7 @@ from penstock.core.objective import Limits, Objective, Price
 from penstock.core.units import show_duration
 from penstock.models.capacity import Capacity, Fixed, linear
 from penstock.models.curves import Linear
+from penstock.sim.resample import resampled
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
 from penstock.sim.toml import ScenarioFile, read_scenario
@@ -22,6 +23,7 @@ from penstock.sim.workloads import Load, make_load, shaped
 PEAK_WORKERS = 32
 # A virtual machine with a JVM on it; an executor on a machine that is up takes 10 to 20 s.
 START_S = 90.0
+TICK_S = 60.0
 WORKERS_MOST = 4096
 _SAME = "are both of the same events? --scale multiplies the load"
 
@@ -39,6 +41,8 @@ class Given:
     seed: int | None = None
     per_worker: float | None = None
     """Events per second of one worker; a batch's fixed time stays that of the file."""
+    tick_s: float | None = None
+    """Another interval than the recorded series has."""
     scale: float = 1.0
     """The load is multiplied by this: requests become rows, or this year's load next year's."""
 
@@ -78,8 +82,8 @@ class World:
         """The world, complete. What nobody gave is derived."""
         given, file = self.given, self.file or ScenarioFile()
         seed = next((s for s in (seed, given.seed, file.seed) if s is not None), 0)
-        load = self._load(file, seed)
         assumed: dict[str, str] = {}
+        load = self._load(file, seed, assumed)
         worker = _worker(given, self.file, assumed)
         capacity = _given_capacity(given, file) or _capacity(load, file.dataflow, worker, assumed)
         if isinstance(capacity, Capacity):
@@ -105,12 +109,26 @@ class World:
             assumed=assumed,
         )
 
-    def _load(self, file: ScenarioFile, seed: int) -> Load:
+    def _load(self, file: ScenarioFile, seed: int, assumed: dict[str, str]) -> Load:
         if self.series is not None:
-            load = shaped(self.series, file.workload, seed)
+            load = shaped(self._ticked(self.series, file, assumed), file.workload, seed)
+        elif self.given.tick_s is not None:
+            raise BadInput("--tick is for a recorded series: a scenario of shapes has the key tick_s")
         else:
-            load = make_load(file.workload, file.duration_s or 0.0, file.tick_s, seed)
+            load = make_load(
+                file.workload, file.duration_s or 0.0, TICK_S if file.tick_s is None else file.tick_s, seed
+            )
         return replace(load, arrivals=load.arrivals * self.given.scale) if self.given.scale != 1.0 else load
+
+    def _ticked(self, series: Load, file: ScenarioFile, assumed: dict[str, str]) -> Load:
+        """The series at the interval that was asked for."""
+        tick_s, what = (file.tick_s, "tick_s") if self.given.tick_s is None else (self.given.tick_s, "--tick")
+        if tick_s is None:
+            return series
+        load, note = resampled(series, tick_s, what)
+        if note is not None:
+            assumed["tick"] = note
+        return load
 
 
 def _worker(given: Given, file: ScenarioFile | None, assumed: dict[str, str]) -> WorkerSpec:

@@ -28,7 +28,8 @@ class ScenarioFile:
     """What a file says; what it leaves out, the command line or the trace must."""
 
     name: str | None = None
-    tick_s: float = 60.0
+    tick_s: float | None = None
+    """The interval: of shapes 60 s, of a recorded series its own, where nothing is said."""
     duration_s: float | None = None
     seed: int | None = None
     workers_at_start: int | None = None
