@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -29,12 +30,15 @@ class Recorded:
     """A plant that shows what a replay saw, again and again."""
 
     knobs = frozenset({Knob.WORKERS})
-    unknown_backlog = ("RateStream",)
-
     def __init__(self) -> None:
         self._steps = steps()
         self.lost = self.looks = 0
         self.broken_at: tuple[int, ...] = ()
+        self.knows_from = sys.maxsize
+
+    @property
+    def unknown_backlog(self) -> list[str]:
+        return ["RateStream"] if self.looks < self.knows_from else []
 
     def observe(self) -> Observation:
         self.looks += 1
@@ -81,6 +85,14 @@ def test_what_a_plant_cannot_see_and_what_it_lost_is_in_the_journal_once() -> No
     assert sum("1 executors were lost" in reason for reason in reasons) == 1
     assert sum("query counts has ended" in reason for reason in reasons) == 1
     assert "penstock_lag_records" not in metrics.text()
+
+
+def test_a_source_that_tells_again_what_waits_is_said() -> None:
+    plant = Recorded()
+    plant.knows_from = 8
+    reasons = [step.decision.reason for step in run(plant)[0]]
+    assert sum("RateStream does not tell what waits in it" in reason for reason in reasons) == 1
+    assert sum("RateStream now tells what waits in it" in reason for reason in reasons) == 1
 
 
 def test_a_plant_that_is_not_seen_for_a_while_is_said_once_and_control_goes_on(

@@ -213,10 +213,12 @@ class Controller:
     def _note_plant(self) -> None:
         """What the plant cannot see, and executors that went by themselves: for the journal, and so for the log."""
         plant, faults = self._parts.plant, self._parts.faults
-        unknown = plant.unknown_backlog
-        for name in set(unknown) - self._unknown:
+        unknown = set(plant.unknown_backlog)
+        for name in sorted(unknown - self._unknown):
             faults.note(f"{name} does not tell what waits in it: the backlog is unknown")
-        self._unknown |= set(unknown)
+        for name in sorted(self._unknown - unknown):
+            faults.note(f"{name} now tells what waits in it")
+        self._unknown = unknown
         for note in plant.take_notes():
             faults.note(note)
         if plant.lost > self._lost:
