@@ -2,12 +2,13 @@
 
 Spark's own example jobs are taken from the installed package as they are (default trigger, 200 partitions), beside jobs
 of our own for what they lack. Each runs under `spark-submit` on a local cluster with a real broker, or a socket, and is
-fed at known rates. `scripts/bench foreign` runs all in some forty minutes, and writes docs/foreign.md as it goes.
+fed at known rates. `scripts/bench foreign` runs all in half an hour, and writes docs/foreign.md as it goes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -20,7 +21,8 @@ from pathlib import Path
 import pyspark
 
 from benchmarks.feeding import Feeder, KafkaFeeder, SocketFeeder
-from benchmarks.foreign_page import CORES, HEAD, KEYS, LIGHT, STEPS, TICK_S, Foreign, Outcome, rows
+from benchmarks.foreign_output import OUT, all_tables, listed
+from benchmarks.foreign_page import CORES, HEAD, LIGHT, LINES, STEPS, TICK_S, WORDS, Foreign, Outcome, rows
 from penstock.core.errors import PenstockError
 from penstock.core.journal import Journal
 from penstock.core.loop import Step
@@ -31,18 +33,24 @@ from penstock.live.kafka import Broker
 EXAMPLES = Path(pyspark.__file__).parent / "examples" / "src" / "main" / "python" / "sql" / "streaming"
 OWN = Path(__file__).with_name("jobs")
 PAGE = Path("docs/foreign.md")
-START_S, DRAIN_S, DOWN_S = 600.0, 300.0, 240.0
-
+END = "<!-- what follows is written by hand, and kept -->\n"
+KEPT = Path("docs/foreign.json")
+START_S, DRAIN_S, AGREE_S, DOWN_S = 300.0, 150.0, 30.0, 90.0
+BEFORE = "PENSTOCK_BEFORE"
+"""Names the `src` of an older commit, whose code the jobs then import."""
+# Each key once, so that a row of the one stream meets itself in the other and nobody else.
+KEYS = tuple(f"k{number}" for number in range(200_000))
 
 JOBS = (
-    Foreign("Kafka word count", EXAMPLES / "structured_kafka_wordcount.py", load=STEPS),
+    Foreign("Kafka word count", EXAMPLES / "structured_kafka_wordcount.py", lines=LINES, puts=40),
     Foreign(
         "windowed word count",
         EXAMPLES / "structured_network_wordcount_windowed.py",
         feeds="socket",
-        words=("20", "10"),
+        words=("120", "60"),  # each row is in two windows
         load=LIGHT,
-        lines=KEYS,
+        lines=WORDS[:1],
+        puts=2,
     ),
     # Spark 4.2 refuses its own structured_sessionization.py: no session windows in the output mode `update`.
     Foreign(
@@ -50,23 +58,40 @@ JOBS = (
         EXAMPLES / "structured_network_wordcount_session_window.py",
         feeds="socket",
         load=LIGHT,
-        lines=KEYS,
+        output=all_tables,
     ),
-    Foreign("heavy rows, 200 partitions", OWN / "heavy.py", lines=KEYS, load=STEPS),
-    Foreign("join of two streams", OWN / "join.py", lines=KEYS, reads=2),
-    Foreign("slow foreachBatch", OWN / "slow.py", lines=KEYS, load=((20.0, 45.0), (200.0, 75.0), (20.0, 60.0))),
+    Foreign("a service of 0.3 ms a row", OWN / "service.py", load=STEPS),
+    Foreign("join of two streams", OWN / "join.py", lines=KEYS, reads=2, output=listed),
+    Foreign("slow foreachBatch", OWN / "slow.py", load=((20.0, 45.0), (200.0, 60.0), (20.0, 45.0)), output=listed),
 )
 
 
+class JobFailed(Exception):
+    """A job that did not begin, or ended by itself."""
+
+
 def main() -> None:
-    lines = [*HEAD]
-    print("\n".join(lines[-2:]))
+    """Each job in turn; the page is written as it goes, and keeps what the other code gave."""
+    src = os.environ.get(BEFORE, "")
+    code = "before" if src else "after"
+    kept: dict[str, dict[str, list[str]]] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for job in JOBS:
         with tempfile.TemporaryDirectory(prefix="penstock-foreign-") as folder:
-            new = rows(run(job, Path(folder)))
+            try:
+                new = rows(run(job, Path(folder), src), code)
+            except JobFailed as error:
+                print(error, file=sys.stderr)
+                new = [f"| {job.name} | {code} | could not be run | | | | | | | | |"]
         print("\n".join(new), flush=True)
-        lines += new
-        PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        kept.setdefault(job.name, {})[code] = new
+        write(kept)
+
+
+def write(kept: Mapping[str, Mapping[str, list[str]]]) -> None:
+    KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    found = [line for job in JOBS for code in ("before", "after") for line in kept.get(job.name, {}).get(code, ())]
+    rest = PAGE.read_text(encoding="utf-8").partition(END)[2] if PAGE.exists() else ""
+    PAGE.write_text("\n".join([*HEAD, *found]) + f"\n\n{END}{rest}", encoding="utf-8")
 
 
 def run(job: Foreign, folder: Path, python_path: str = "") -> Outcome:
@@ -79,17 +104,16 @@ def run(job: Foreign, folder: Path, python_path: str = "") -> Outcome:
         settings = {**_settings(job, folder), **cluster.settings}
         process = stack.enter_context(_submitted(script, words, settings, python_path))
         if not _wait(lambda: len(_steps(journal)) > 0, process, folder, START_S):
-            raise SystemExit(f"{job.name} did not begin within {START_S:.0f} s: {_log(folder)[-2000:]}")
+            raise JobFailed(f"{job.name} did not begin within {START_S:.0f} s: {_log(folder)[-2000:]}")
         feeder.start()
         _wait(lambda: time.time() > feeder.begun_s + job.seconds, process, folder, job.seconds + 60)
         feeder.stop()
-        base = _steps(journal)[0].seen.processed
-        exact = _wait(
-            lambda: _steps(journal)[-1].seen.processed - base == job.reads * feeder.fed, process, folder, DRAIN_S
-        )
+        _wait(lambda: job.output(folder) >= job.puts * feeder.fed, process, folder, DRAIN_S)
+        base, due = _steps(journal)[0].seen.processed, job.reads * feeder.fed
+        exact = _wait(lambda: _steps(journal)[-1].seen.processed - base == due, process, folder, AGREE_S)
         _wait(lambda: _is_down(_steps(journal)), process, folder, DOWN_S)
-        header = Journal.open(journal).header
-        return Outcome(job, _steps(journal), feeder, header.origin_s or 0.0, _log(folder), exact)
+        origin_s = Journal.open(journal).header.origin_s or 0.0
+        return Outcome(job, _steps(journal), feeder, origin_s, _log(folder), exact, job.output(folder))
 
 
 def attached(job: Foreign, folder: Path, journal: Path) -> Path:
@@ -116,7 +140,7 @@ def _fed(job: Foreign) -> Iterator[tuple[Feeder, list[str]]]:
             feeder.close()
         return
     with Broker.start() as broker:
-        broker.create_topic("fed", partitions=4)
+        broker.create_topic("fed", partitions=12)  # with 4, a third executor would take no task from the others
         yield (
             KafkaFeeder(job.rate, broker.address, "fed", job.lines),
             [broker.address, "subscribe", "fed", *job.words],
@@ -149,8 +173,8 @@ def _submitted(
         *words,
     ]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": python_path}
-    with (folder / "job.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=folder)
+    with (folder / "job.log").open("wb") as log, (folder / OUT).open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=log, env=environment, cwd=folder)
         try:
             yield process
         finally:
@@ -168,7 +192,7 @@ def _wait(ready: object, process: subprocess.Popen[bytes], folder: Path, patienc
     deadline = time.monotonic() + patience_s
     while not ready():
         if process.poll() is not None:
-            raise SystemExit(f"the job has ended: {_log(folder)[-3000:]}")
+            raise JobFailed(f"the job has ended: {_log(folder)[-3000:]}")
         if time.monotonic() > deadline:
             return False
         time.sleep(1.0)
