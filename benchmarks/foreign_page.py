@@ -142,3 +142,14 @@ HEAD = (
     "| job | code | fed | counted | output | executors | fed at | seen | off | backlog off | executors then |",
     "|---|---|---|---|---|---|---|---|---|---|---|",
 )
+FAULTS = (
+    "",
+    "## Disturbed",
+    "",
+    "Made by `scripts/bench faults`: the job *a service of 0.3 ms a row* with `attach`, disturbed in one way after the",
+    "other. *Answered* is what the job itself put out meanwhile, *executors* what Spark's master counted at begin and",
+    "end, *said* what stands in the job's log, as it stands there.",
+    "",
+    "| what was done | fed at | answered | executors | said |",
+    "|---|---|---|---|---|",
+)
