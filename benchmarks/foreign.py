@@ -55,7 +55,7 @@ JOBS = (
         load=LIGHT,
         output=all_tables,
     ),
-    Foreign("a service of 0.3 ms a row", OWN / "service.py", load=STEPS),
+    Foreign("a service of 0.2 ms a row", OWN / "service.py", load=STEPS),
     Foreign("join of two streams", OWN / "join.py", lines=KEYS, reads=2, output=listed),
     Foreign("slow foreachBatch", OWN / "slow.py", load=((20.0, 45.0), (200.0, 60.0), (20.0, 45.0)), output=listed),
 )

@@ -146,7 +146,7 @@ FAULTS = (
     "",
     "## Disturbed",
     "",
-    "Made by `scripts/bench faults`: the job *a service of 0.3 ms a row* with `attach`, disturbed in one way after the",
+    "Made by `scripts/bench faults`: the job *a service of 0.2 ms a row* with `attach`, disturbed in one way after the",
     "other. *Answered* is what the job itself put out meanwhile, *executors* what Spark's master counted at begin and",
     "end, *said* what stands in the job's log, as it stands there.",
     "",

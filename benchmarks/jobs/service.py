@@ -1,4 +1,4 @@
-"""Rows that each ask a service for 0.3 ms, counted by key. Usage: service.py <servers> <subscribe-type> <topics>"""
+"""Rows that each ask a service for 0.2 ms, counted by key. Usage: service.py <servers> <subscribe-type> <topics>"""
 
 import sys
 import time
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 def asked(parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for rows in parts:
-        time.sleep(0.0003 * rows.num_rows)
+        time.sleep(0.0002 * rows.num_rows)
         yield rows
 
 

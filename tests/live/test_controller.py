@@ -30,6 +30,7 @@ class Recorded:
     """A plant that shows what a replay saw, again and again."""
 
     knobs = frozenset({Knob.WORKERS})
+
     def __init__(self) -> None:
         self._steps = steps()
         self.lost = self.looks = 0

@@ -40,15 +40,6 @@ def test_an_idle_stream_is_a_rate_of_zero() -> None:
     assert (queue.input_rate, queue.backlog, queue.latency_s(40.0)) == (0, 0, 0)
 
 
-def test_a_tick_that_comes_a_little_early_does_not_make_the_rate_one_of_two_windows() -> None:
-    queue = QueryQueue(0.0, 60.0, 15.0)
-    queue.advance(15.0, [report(0, 5.0, 100, 100, 100)], lambda _: 0.0)
-    queue.advance(30.0, [report(1, 20.0, 300, 400, 400)], lambda _: 0.0)
-    assert queue.input_rate == pytest.approx(20.0)
-    queue.advance(44.99, [], lambda _: 0.0)  # nothing came since 30.0; live, it was shown as 10 rows/s
-    assert queue.input_rate == 0
-
-
 def test_counters_go_on_after_a_restart() -> None:
     queue = QueryQueue(0.0, 60.0, 10.0)
     queue.go_on(arrived=1000.0, processed=900.0, oldest_s=-50.0)

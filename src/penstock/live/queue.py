@@ -11,8 +11,6 @@ from penstock.live.progress import Report
 from penstock.sim.fifo import Fifo
 
 JUST_BEFORE_S = 1e-3
-# Ticks come a little early or late: one that was a window ago but for this share of it ends the window.
-JITTER = 0.1
 BEGINS = 1000  # batches of a tenth of a second fill a window of 15 s with 150
 
 
@@ -62,7 +60,7 @@ class QueryQueue:
             # What the first report shows came at times that nobody knows: it is no rate.
             self._past = deque([(now_s - JUST_BEFORE_S, self.arrived, self._fifo.processed)])
         self._past.append((now_s, self.arrived, self._fifo.processed))
-        while len(self._past) > 2 and self._past[1][0] <= now_s - (1 - JITTER) * self._window_s:
+        while len(self._past) > 2 and self._past[1][0] <= now_s - self._window_s:
             self._past.popleft()
         then_s, arrived, processed = self._past[0]
         span_s = max(1e-9, now_s - then_s)
