@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks.feeding import KafkaFeeder
 from benchmarks.foreign import JOBS, keep
 from benchmarks.foreign_page import CORES, TICK_S
-from benchmarks.foreign_run import log_of, settings_of, submitted, wait, with_line
+from benchmarks.foreign_run import log_of, printed, settings_of, submitted, wait, with_line
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.kafka import Broker
 
@@ -62,9 +62,9 @@ class Disturbed:
     @contextlib.contextmanager
     def case(self, what: str) -> Iterator[None]:
         """One row of the table."""
-        put, executors, said = JOB.output(self.folder), self.executors, len(log_of(self.folder))
+        put, executors, said = JOB.output(self.folder), self.executors, len(printed(self.folder))
         yield
-        words = [match["words"].strip() for match in SAID.finditer(log_of(self.folder)[said:])]
+        words = [match["words"].strip() for match in SAID.finditer(printed(self.folder)[said:])]
         told = "<br>".join(f"`{each[:200]}`" for each in dict.fromkeys(words)) or "nothing"
         answered = JOB.output(self.folder) - put
         row = f"| {what} | {self.rate[0]:,.0f}/s | {answered:,} | {executors} → {self.executors} | {told} |"
@@ -96,7 +96,7 @@ def _started(folder: Path) -> Iterator[tuple[Disturbed, KafkaFeeder]]:
         script = with_line(JOB, folder, LINE)
         words, settings = [broker.address, "subscribe", "fed"], {**settings_of(JOB, folder), **cluster.settings}
         process = stack.enter_context(submitted(script, words, settings, str(folder)))
-        if not wait(lambda: "penstock attached" in log_of(folder), process, folder, 300):
+        if not wait(lambda: "penstock attached" in printed(folder), process, folder, 300):
             raise SystemExit(f"the job did not begin: {log_of(folder)[-2000:]}")
         rate = [LOW]
         feeder = KafkaFeeder(lambda _: rate[0], broker.address, "fed", JOB.lines)

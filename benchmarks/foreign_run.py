@@ -118,4 +118,9 @@ def steps_in(journal: Path) -> list[Step]:
 
 
 def log_of(folder: Path) -> str:
-    return (folder / "job.log").read_text(errors="replace")
+    """What Spark logged, and then what the job's own Python printed: spark-submit puts its stderr on stdout, too."""
+    return (folder / "job.log").read_text(errors="replace") + printed(folder)
+
+
+def printed(folder: Path) -> str:
+    return (folder / OUT).read_text(errors="replace")
