@@ -26,7 +26,7 @@ def listed(folder: Path) -> int:
 
 
 def _tables(folder: Path) -> Iterator[list[int]]:
-    """Of each table on the console, its column `count`. One that is not whole yet is left out; lines of the job's log may stand between."""
+    """Of each table on the console, its column `count`. Lines of the job's log may stand between."""
     rules, column, counts = 0, 0, list[int]()
     for line in (folder / OUT).read_text(errors="replace").splitlines():
         if line.startswith("+--") or line == "++":
