@@ -200,7 +200,11 @@ class Controller:
         try:
             self._parts.recorder.write(step)
         except Exception as error:
-            self._note_failure(error)
+            if self._parts.metrics:
+                self._parts.metrics.note_error()
+            self._log.unwritten(str(error) if isinstance(error, PenstockError) else f"the journal: {error}")
+        else:
+            self._log.unwritten("")
 
     def _note_unseen(self) -> None:
         faults = self._parts.faults
