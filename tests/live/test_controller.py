@@ -126,6 +126,23 @@ def test_a_job_whose_first_batch_does_not_end_is_said_once(
     assert sum("no batch of counts, joins has ended yet" in line for line in caplog.messages) == 1
 
 
+def test_a_job_whose_first_batch_has_just_ended_is_not_said_to_wait_for_it(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("penstock"), "propagate", True)
+
+    class Late(Recorded):
+        awaited = ()
+
+        def observe(self) -> Observation | None:  # type: ignore[override]
+            seen = super().observe()
+            return None if self.looks < 9 else seen  # the last of these look for a first reading of the load
+
+    with caplog.at_level(logging.INFO, "penstock"):
+        run(Late(), least=3)
+    assert not any("has ended yet" in line for line in caplog.messages)
+
+
 class FullDisk:
     """A recorder on a disk without room for ten steps."""
 

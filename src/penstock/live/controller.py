@@ -210,8 +210,8 @@ class Controller:
         faults = self._parts.faults
         if faults.unseen == 1:
             self._note_failure(PlantError(faults.why))
-        if faults.awaited == AWAITED:
-            names = ", ".join(self._parts.plant.awaited)
+        # Where none is awaited any more, a batch has just ended, and the next tick decides.
+        if faults.awaited == AWAITED and (names := ", ".join(self._parts.plant.awaited)):
             self._note_failure(PlantError(f"no batch of {names} has ended yet: there is nothing to decide on"))
 
     def _note_plant(self) -> None:
