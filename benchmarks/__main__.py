@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 
 NAMES = ("replay", "bound", "report", "sweep", "trace", "subsets", "decide")
-LONG = ("mst", "live", "foreign")  # by name only: these take the best part of an hour
+LONG = ("mst", "live", "foreign", "faults")  # by name only: these take the best part of an hour
 
 
 def main(wanted: list[str]) -> int:

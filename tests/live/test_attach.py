@@ -16,7 +16,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import penstock
+from penstock.core.errors import BadInput
 from penstock.core.objective import Limits
+from penstock.live import policy_thread
 from penstock.live.pause import Pause
 from penstock.live.wanted import Wanted
 
@@ -89,6 +91,29 @@ def test_the_policy_is_asked_in_a_thread_of_its_own_within_all_its_rules() -> No
         "Static",
     ]
     assert chain[-2] is asked
+
+
+@pytest.mark.parametrize("where", ["module", "constructor"])
+def test_a_policy_that_hangs_while_it_is_built_is_left_behind(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy_thread, "BUILD_S", 0.2)
+    waits = "import threading; threading.Event().wait()"
+    at_once, later = (waits, "pass") if where == "module" else ("pass", waits)
+    file = tmp_path / "hangs.py"
+    file.write_text(f"{at_once}\nclass Hangs:\n    def __init__(self, job):\n        {later}\n")
+    wanted = Wanted(policy=f"{file}:Hangs")
+    with pytest.raises(BadInput, match=r"was not built within 0.2 s: its module or its constructor hangs"):
+        wanted.asked_policy(wanted.job("clicks"), Pause())
+
+
+@pytest.mark.parametrize("error", ["ValueError('no')", "SystemExit(3)"])
+def test_what_a_policy_raises_while_it_is_built_is_one_line(error: str, tmp_path: Path) -> None:
+    file = tmp_path / "fails.py"
+    file.write_text(f"class Fails:\n    def __init__(self, job):\n        raise {error}\n")
+    wanted = Wanted(policy=f"{file}:Fails")
+    with pytest.raises(BadInput, match=f"failed: {error[:6]}"):
+        wanted.asked_policy(wanted.job("clicks"), Pause())
 
 
 @pytest.mark.usefixtures("usr1")

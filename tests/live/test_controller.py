@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -29,12 +30,16 @@ class Recorded:
     """A plant that shows what a replay saw, again and again."""
 
     knobs = frozenset({Knob.WORKERS})
-    unknown_backlog = ("RateStream",)
 
     def __init__(self) -> None:
         self._steps = steps()
         self.lost = self.looks = 0
         self.broken_at: tuple[int, ...] = ()
+        self.knows_from = sys.maxsize
+
+    @property
+    def unknown_backlog(self) -> list[str]:
+        return ["RateStream"] if self.looks < self.knows_from else []
 
     def observe(self) -> Observation:
         self.looks += 1
@@ -83,6 +88,14 @@ def test_what_a_plant_cannot_see_and_what_it_lost_is_in_the_journal_once() -> No
     assert "penstock_lag_records" not in metrics.text()
 
 
+def test_a_source_that_tells_again_what_waits_is_said() -> None:
+    plant = Recorded()
+    plant.knows_from = 8
+    reasons = [step.decision.reason for step in run(plant)[0]]
+    assert sum("RateStream does not tell what waits in it" in reason for reason in reasons) == 1
+    assert sum("RateStream now tells what waits in it" in reason for reason in reasons) == 1
+
+
 def test_a_plant_that_is_not_seen_for_a_while_is_said_once_and_control_goes_on(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,11 +126,32 @@ def test_a_job_whose_first_batch_does_not_end_is_said_once(
     assert sum("no batch of counts, joins has ended yet" in line for line in caplog.messages) == 1
 
 
+def test_a_job_whose_first_batch_has_just_ended_is_not_said_to_wait_for_it(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("penstock"), "propagate", True)
+
+    class Late(Recorded):
+        awaited = ()
+
+        def observe(self) -> Observation | None:  # type: ignore[override]
+            seen = super().observe()
+            return None if self.looks < 9 else seen  # the last of these look for a first reading of the load
+
+    with caplog.at_level(logging.INFO, "penstock"):
+        run(Late(), least=3)
+    assert not any("has ended yet" in line for line in caplog.messages)
+
+
 class FullDisk:
-    """A recorder on a disk without room."""
+    """A recorder on a disk without room for ten steps."""
+
+    steps = 0
 
     def write(self, _: Step) -> None:
-        raise WorldFailed("the journal j.jsonl cannot be written: No space left on device")
+        self.steps += 1
+        if self.steps <= 10:
+            raise WorldFailed("the journal j.jsonl cannot be written: No space left on device")
 
     def __exit__(self, *_: Any) -> None:
         """Closed."""
@@ -130,7 +164,11 @@ def test_a_full_disk_does_not_stop_the_control(
     with caplog.at_level(logging.INFO, "penstock"):
         seen, metrics = run(Recorded(), FullDisk())
     assert len(seen) >= 20
-    assert sum("No space left on device" in line for line in caplog.messages) == 1
+    said = [line for line in caplog.messages if "journal" in line]
+    assert said == [
+        "the journal j.jsonl cannot be written: No space left on device: the control goes on without it",
+        "the journal is written again",
+    ]
     assert 'penstock_errors_total{job="clicks"} 0' not in metrics.text()
 
 

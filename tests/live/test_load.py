@@ -74,3 +74,55 @@ def test_a_stream_that_is_idle_is_no_load_however_long_its_last_batch_took() -> 
     for later_s in (20.0, 40.0):
         queue.advance(10_000.0 + later_s, [], lambda _: 0.0)
     assert batch_load([(queue, line)], 4, JOB) == 0
+
+
+# Of a live job on four executors of half a core that had just started, at 300 and then 3,000 rows/s: rows, seconds.
+COLD = (
+    (16, 12.15),
+    (3756, 11.33),
+    (3466, 4.16),
+    (1280, 2.91),
+    (905, 3.12),
+    (978, 2.59),
+    (833, 2.06),
+    (677, 2.21),
+    (752, 2.09),
+    (601, 2.38),
+    (829, 1.86),
+    (527, 1.93),
+)
+WARM = ((4671, 2.32), (7570, 3.18), (9831, 3.35), (9901, 2.55), (8324, 2.99))
+
+
+def test_what_was_learnt_of_cold_executors_is_corrected_by_the_batches_after() -> None:
+    line = Learned()
+    for rows, work_s in COLD:
+        line.note(rows, work_s, 0.13, CREW)
+    # A row took 0.4 ms once all was warm, so 300 a second are an eighth of a worker, and launches as much again. It was
+    # taken for four workers, which all stayed for as long as the rate did not change.
+    cold = line.needed(300.0, 60.0)
+    assert cold is not None
+    assert cold < 1.5
+    for rows, work_s in WARM:
+        line.note(rows, work_s, 0.13, CREW)
+    warm = line.needed(3000.0, 60.0)
+    assert warm is not None
+    assert 1.2 < warm < 3.0
+
+
+def test_a_batch_that_a_neighbour_held_up_does_not_turn_the_line() -> None:
+    _, line = followed([500.0, 2500.0])
+    before = line.needed(2500.0, 30.0)
+    line.note(9000.0, 40.0, FIXED_S, CREW)
+    after = line.needed(2500.0, 30.0)
+    assert before is not None
+    assert after == pytest.approx(before, rel=0.25)
+
+
+def test_rows_that_come_to_take_longer_are_seen() -> None:
+    _, line = followed([500.0, 2500.0])
+    for number in range(20):
+        rows = 20_000.0 * (1.2 if number % 2 else 0.8)  # as many as came together meanwhile
+        line.note(rows, (LAUNCH_S + 3 * ROW_S * rows) / len(CREW), FIXED_S, CREW)
+    slower = line.needed(2500.0, 30.0)
+    assert slower == pytest.approx((2500.0 * 3 * ROW_S + LAUNCH_S / 30.0) / (1 - FIXED_S / 30.0), rel=0.25)

@@ -82,5 +82,6 @@ def test_a_socket_counts_rows_and_the_source_rate_seconds() -> None:
     report = Report.of(KAFKA | {"sources": told, "numInputRows": 164})
     assert [source.rows for source in report.sources] == [42, 40]
     assert [source.end for source in report.sources] == [42, 70]
+    assert report.sources[1].shown == f"{rate['description']}]"  # Spark forgets to close it
     ramp = {"description": "RateStreamV2[rowsPerSecond=10, rampUpTimeSeconds=5, numPartitions=default"}
     assert Report.of(KAFKA | {"sources": [{**told[1], **ramp}]}).sources[0].end is None

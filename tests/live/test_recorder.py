@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import resource
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from penstock.core.errors import BadInput
+from penstock.core.errors import BadInput, WorldFailed
 from penstock.core.journal import Header, Journal
 from penstock.core.loop import Step
 from penstock.core.objective import Limits, Objective, Price
@@ -49,6 +51,27 @@ def test_a_line_that_a_crash_cut_short_costs_itself_alone(tmp_path: Path) -> Non
     with Recorder(path, header()) as recorder:
         recorder.write(made[4])
     assert list(Journal.open(path)) == [*made[:3], made[4]]
+
+
+def test_steps_after_a_full_disk_are_as_they_were(tmp_path: Path) -> None:
+    """What could not be written may stand there later, whole or half: no line after it may lean on it."""
+    path, made = tmp_path / "journal.jsonl", steps()[:30]
+    made = [replace(step, seen=replace(step.seen, backlog=float(n in (11, 13)))) for n, step in enumerate(made)]
+    failed = 0
+    with Recorder(path, header()) as recorder:
+        for number, step in enumerate(made):
+            if number == 10:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 150, resource.RLIM_INFINITY))
+            elif number == 15:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            try:
+                recorder.write(step)
+            except WorldFailed:
+                failed += 1
+    read = {step.seen.time_s: step for step in Journal.open(path)}
+    assert failed > 0
+    assert all(read[step.seen.time_s] == step for step in made[15:])
+    assert all(step in made for step in read.values())  # it read the backlog of step 13 as that of step 12
 
 
 def test_a_damaged_line_in_the_middle_is_said_and_the_controller_goes_on(

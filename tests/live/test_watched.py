@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -16,7 +17,9 @@ from penstock.core.errors import PlantError
 from penstock.core.job import Job
 from penstock.core.objective import Limits
 from penstock.live.arrivals import Places
+from penstock.live.folder_lag import FolderOfFiles
 from penstock.live.learned import Learned
+from penstock.live.progress import SourceReport
 from penstock.live.queries import Queries
 from penstock.live.queue import QueryQueue
 from penstock.live.watched import Watched
@@ -100,6 +103,29 @@ def test_rows_of_batches_that_nobody_saw_are_counted() -> None:
     assert under.queue.processed == 1150 - 100
     assert under.queue.backlog is None  # nobody could be asked, and 0 would be a guess
     assert under.unknown_backlog == ["KafkaV2[Subscribe[clicks]]"]
+
+
+def test_the_source_that_does_not_tell_is_named_and_no_other(tmp_path: Path) -> None:
+    """A folder of whose files no batch has been seen tells nothing yet; the one before it does."""
+    told = read(3, 100, 150)
+    (tmp_path / "1.json").write_text("{}\n")
+    folder = {"description": f"FileStreamSource[file:{tmp_path}]", "startOffset": None, "endOffset": '{"logOffset":0}'}
+    query = Query("a", recentProgress=[told | {"sources": [*told["sources"], folder | {"numInputRows": 0}]}])
+    under = watched(query)
+    under._lags = {0: Tells(), 1: FolderOfFiles(tmp_path, tmp_path / "log")}
+    under.follow(time.time())
+    assert under.queue.backlog is None
+    assert under.unknown_backlog == [f"FileStreamSource[file:{tmp_path}]"]
+
+
+class Tells:
+    """A source in which seven rows wait."""
+
+    def note(self, ended: SourceReport) -> None:
+        """Known anyway."""
+
+    def after(self, last: SourceReport) -> float:
+        return 7.0
 
 
 def test_batches_from_before_the_first_look_do_not_count_though_that_saw_an_idle_trigger() -> None:

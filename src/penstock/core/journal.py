@@ -80,6 +80,7 @@ class JournalWriter:
         self._before: dict[str, Any] = {}
         self._allocations: dict[int, tuple[Allocation, object]] = {}
         self._lines = 0
+        self._wholes = 0
         if header is not None:
             content = asdict(header) | {"objective": str(header.objective)}
             file.write(_encoded({"penstock_journal": SCHEMA} | content))
@@ -93,16 +94,22 @@ class JournalWriter:
     def write(self, step: Step) -> None:
         fields = self._fields(step)
         before = self._before
-        if self._lines % WHOLE_EVERY:
+        if self._lines % WHOLE_EVERY and not self._wholes:
             changed = {key: value for key, value in fields.items() if before.get(key) != value}
             # A key that vanished must be said, or the reader would keep the old value.
             changed.update({key: None for key in before if key not in fields and before[key] is not None})
         else:
             changed = {"whole": True} | fields
-        self._file.write(_encoded(changed))
-        if self._flush:
-            self._file.flush()
-        self._before = fields
+        try:
+            self._file.write(_encoded(changed))
+            if self._flush:
+                self._file.flush()
+        except OSError:
+            # On a full disk nobody knows what of this line will stand there, so the next one must not lean on it; nor
+            # the one after, if the next is written right behind half a line.
+            self._wholes = 2
+            raise
+        self._before, self._wholes = fields, max(0, self._wholes - 1)
         self._lines += 1
 
     def __enter__(self) -> Self:

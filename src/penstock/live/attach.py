@@ -25,6 +25,7 @@ from penstock.live.metrics import Metrics
 from penstock.live.metrics_server import MetricsServer
 from penstock.live.pause import Pause
 from penstock.live.plant import BusySeconds, SparkPlant, Ways
+from penstock.live.policy_thread import built
 from penstock.live.query_plan import trigger_s
 from penstock.live.recorder import Recorder
 from penstock.live.remote import recorder_at
@@ -74,7 +75,7 @@ def attached(
         log.warning("%s: %s", finding.what, finding.says)
     _need_alone(spark)
     need_room(spark, wanted.limits)
-    pause = Pause(wanted.rules.get("pause_file", ""))
+    pause = Pause(built(wanted.policy, lambda: wanted.rules).get("pause_file", ""))
     parts = _parts(spark, queries, wanted, (busy or SlotTime(), pause))
     controller = Controller(parts, told)
     _ATTACHED[spark.sparkContext.applicationId] = controller

@@ -37,7 +37,7 @@ class ControlLog:
         self._told_s: dict[tuple[object, ...], float] = {}
         self._now_s = 0.0
         self._summary = Summary(None)
-        self._wrong = ""
+        self._wrong = self._unwritten = ""
 
     def note(self, step: Step) -> None:
         """Say what this step changes, if anything, and every ten minutes how it went."""
@@ -63,6 +63,14 @@ class ControlLog:
         if words != self._wrong:
             log.warning("%s: what runs is kept", words)
             self._wrong = words
+
+    def unwritten(self, words: str) -> None:
+        """The journal's failure, or, with no words, that it is written: once each."""
+        if words and not self._unwritten:
+            log.warning("%s: the control goes on without it", words)
+        elif self._unwritten and not words:
+            log.warning("the journal is written again")
+        self._unwritten = words
 
     def _is_new(self, *kind: object) -> bool:
         told_s = self._told_s.get(kind)

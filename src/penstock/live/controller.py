@@ -200,23 +200,29 @@ class Controller:
         try:
             self._parts.recorder.write(step)
         except Exception as error:
-            self._note_failure(error)
+            if self._parts.metrics:
+                self._parts.metrics.note_error()
+            self._log.unwritten(str(error) if isinstance(error, PenstockError) else f"the journal: {error}")
+        else:
+            self._log.unwritten("")
 
     def _note_unseen(self) -> None:
         faults = self._parts.faults
         if faults.unseen == 1:
             self._note_failure(PlantError(faults.why))
-        if faults.awaited == AWAITED:
-            names = ", ".join(self._parts.plant.awaited)
+        # Where none is awaited any more, a batch has just ended, and the next tick decides.
+        if faults.awaited == AWAITED and (names := ", ".join(self._parts.plant.awaited)):
             self._note_failure(PlantError(f"no batch of {names} has ended yet: there is nothing to decide on"))
 
     def _note_plant(self) -> None:
         """What the plant cannot see, and executors that went by themselves: for the journal, and so for the log."""
         plant, faults = self._parts.plant, self._parts.faults
-        unknown = plant.unknown_backlog
-        for name in set(unknown) - self._unknown:
+        unknown = set(plant.unknown_backlog)
+        for name in sorted(unknown - self._unknown):
             faults.note(f"{name} does not tell what waits in it: the backlog is unknown")
-        self._unknown |= set(unknown)
+        for name in sorted(self._unknown - unknown):
+            faults.note(f"{name} now tells what waits in it")
+        self._unknown = unknown
         for note in plant.take_notes():
             faults.note(note)
         if plant.lost > self._lost:

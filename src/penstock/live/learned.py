@@ -2,31 +2,72 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 from penstock.core.loop import Step
 
 FORGET = 0.2
 # Batches of one size on the same workers differ by this much, and by this many seconds whatever their size.
 NOISE, NOISE_S = 0.15, 0.05
-# From batch to batch both numbers may change by this share: with the noise above, a fifth of what is new counts.
-DRIFT = 0.03
+# Sizes within this factor are one.
+WIDTH = 1.25
+# With each batch, what was seen of other sizes weighs this much less, and never less than KEPT of one batch.
+STALE, KEPT = 0.93, 0.1
+# One that takes longer than this many times the usual (a collection, a neighbour) counts as that many; one that takes
+# as much less is right, and those before it were cold: nothing makes a batch shorter than its work.
+ODD = 1.5
 # Of a first batch nobody knows what was work on rows.
-UNSURE = 0.5
-# Batches of one size alone leave 0.35 of the work in doubt.
-SURE = 0.25
-# An error beyond this many standard deviations (a collection, a neighbour) counts as this many.
-ERRORS = 3.0
+UNSURE = 1.0
+# A line is drawn through no fewer batches than BATCHES, and trusted if this share of a batch's work is in doubt.
+BATCHES, SURE = 3, 0.25
 # Rows take at least this share of a batch's work.
 ROWS_LEAST = 0.02
+
+
+@dataclass(slots=True)
+class _Size:
+    """What batches of about one size took, in worker-seconds, and how many of them that tells."""
+
+    rows: float
+    total_s: float
+    count: float = 1.0
+
+    def take(self, rows: float, total_s: float) -> None:
+        if total_s < self.total_s / ODD:
+            self.rows, self.total_s, self.count = rows, total_s, 1.0
+            return
+        self.count = min(1 / FORGET, self.count + 1)
+        self.rows += (rows - self.rows) / self.count
+        self.total_s += (min(total_s, ODD * self.total_s) - self.total_s) / self.count
+
+
+def _line(sizes: Collection[_Size]) -> tuple[float, float, float]:
+    """Launch, seconds a row and the standard error of these: least squares of relative errors.
+
+    A weak wish for no launches decides where sizes do not.
+    """
+    first, *others = sizes
+    if not others:
+        return 0.0, first.total_s / first.rows, math.inf
+    ones = 1 / (UNSURE * min(size.total_s for size in sizes)) ** 2
+    at = squares = took = both = 0.0
+    for size in sizes:
+        weight = size.count / ((NOISE * size.total_s) ** 2 + NOISE_S**2)
+        ones, at, squares = ones + weight, at + weight * size.rows, squares + weight * size.rows**2
+        took, both = took + weight * size.total_s, both + weight * size.rows * size.total_s
+    spread = ones * squares - at * at
+    launch_s, doubt = (took * squares - both * at) / spread, math.sqrt(ones / spread)
+    return (launch_s, (ones * both - at * took) / spread, doubt) if launch_s > 0 else (0.0, both / squares, doubt)
 
 
 class Learned:
     """A capacity model that follows the job: as many rows a second of work for each worker as its batches show.
 
     The worker-seconds of a batch are `launching its tasks + rows · seconds a row`: live, 120 rows took 6 s, 2,800 rows
-    20 s. Both numbers are followed by a Kalman filter, which does not forget one of them while batches tell only of
-    the other: where sizes are alike, the seconds a row stay as they were.
+    20 s. The line goes through what batches of each size took lately. More rows never take less: so what is new
+    corrects what was seen of other sizes while executors were cold; what nothing corrects is not forgotten.
 
     >>> model = Learned()
     >>> model.note(rows=8000.0, work_s=4.0, fixed_s=1.0, crew=("w1", "w2"))
@@ -44,7 +85,8 @@ class Learned:
         self.per_worker = 0.0
         self._fixed_s = 0.0
         self._launch_s = self._row_s = 0.0
-        self._launch_var = self._row_var = self._both_var = 0.0
+        self._sizes: dict[int, _Size] = {}
+        self._noted = 0
         self._crew: frozenset[str] = frozenset()
         self._is_sure = False
 
@@ -54,32 +96,30 @@ class Learned:
         self._crew = frozenset(crew)
         if is_cold or not crew or work_s <= 0 or rows <= 0:
             return
-        total_s = work_s * len(crew)
-        if self.per_worker:
-            self._fixed_s += FORGET * (fixed_s - self._fixed_s)
-            self._correct(rows, total_s, (NOISE * total_s) ** 2 + (NOISE_S * len(crew)) ** 2)
-        else:
-            self._fixed_s, self._row_s = fixed_s, total_s / rows
-            self._launch_var, self._row_var = (UNSURE * total_s) ** 2, (UNSURE * total_s / rows) ** 2
-        # Have batches of different sizes told what of this one was work on rows?
-        self._is_sure = self._row_var * rows * rows < (SURE * total_s) ** 2
+        self._fixed_s = self._fixed_s + FORGET * (fixed_s - self._fixed_s) if self._noted else fixed_s
+        self._noted += 1
+        self._take(rows, work_s * len(crew))
+        self._draw(rows, work_s * len(crew))
         self.per_worker = 1 / self._row_s
 
-    def _correct(self, rows: float, total_s: float, noise: float) -> None:
-        """One step of a Kalman filter of two states, (launch, seconds a row), seen as launch + rows · seconds a row."""
-        usual = total_s / 10  # a number near 0 must be able to grow again
-        self._launch_var += (DRIFT * (self._launch_s + usual)) ** 2
-        self._row_var += (DRIFT * (self._row_s + usual / rows)) ** 2
-        launch = self._launch_var + rows * self._both_var
-        row = self._both_var + rows * self._row_var
-        spread = launch + rows * row + noise
-        most = ERRORS * spread**0.5
-        error = max(-most, min(most, total_s - self._launch_s - rows * self._row_s))
-        self._launch_s = max(0.0, self._launch_s + launch / spread * error)
-        self._row_s = max(ROWS_LEAST * total_s / rows, self._row_s + row / spread * error)
-        self._launch_var -= launch * launch / spread
-        self._both_var -= launch * row / spread
-        self._row_var -= row * row / spread
+    def _take(self, rows: float, total_s: float) -> None:
+        for size in self._sizes.values():
+            size.count = max(min(KEPT, size.count), STALE * size.count)
+        key = round(math.log(rows, WIDTH))
+        if key in self._sizes:
+            self._sizes[key].take(rows, total_s)
+        else:
+            self._sizes[key] = _Size(rows, total_s)
+        new_s = self._sizes[key].total_s
+        for other, size in self._sizes.items():
+            if (size.total_s - new_s) * (key - other) > 0:  # it took more with fewer rows, or less with more
+                size.total_s, size.count = new_s, min(KEPT, size.count)
+
+    def _draw(self, rows: float, total_s: float) -> None:
+        self._launch_s, row_s, doubt = _line(self._sizes.values())
+        self._row_s = max(ROWS_LEAST * total_s / rows, row_s)
+        # Have batches of different sizes told what of this one was work on rows?
+        self._is_sure = self._noted >= BATCHES and doubt * rows < SURE * total_s
 
     def remember(self, past: Iterable[Step]) -> None:
         """What an earlier controller saw."""

@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import cast
+from typing import TypeVar, cast
 
-from penstock.core.errors import PenstockError
+from penstock.core.errors import BadInput, PenstockError
 from penstock.core.loop import Decision, Policy
 from penstock.core.observation import Observation
 
 LOOK_S = 0.2
+# To load a file and to build what is in it: a model that is read takes seconds.
+BUILD_S = 60.0
+Made = TypeVar("Made")
 
 
 class PolicyHangs(PenstockError):
@@ -26,6 +29,27 @@ class _Question:
     answered: threading.Event = field(default_factory=threading.Event)
     decision: object = None
     error: BaseException | None = None
+
+
+def built(policy: str, make: Callable[[], Made]) -> Made:
+    """What `make` makes of a user's code; code that hangs is left behind, and the job goes on without it."""
+    made: list[Made] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            made.append(make())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="penstock-build", daemon=True)
+    thread.start()
+    thread.join(BUILD_S)
+    if thread.is_alive():
+        raise BadInput(f"policy {policy} was not built within {BUILD_S:g} s: its module or its constructor hangs")
+    for error in failed:
+        raise error
+    return made[0]
 
 
 class PolicyThread:

@@ -39,6 +39,11 @@ class SourceReport:
         """`KafkaV2[Subscribe[clicks]]` is of the kind KafkaV2."""
         return self.name.partition("[")[0]
 
+    @property
+    def shown(self) -> str:
+        """Its name for a person: Spark leaves out the bracket that would close that of `rate`."""
+        return self.name + "]" * max(0, self.name.count("[") - self.name.count("]"))
+
 
 @dataclass(frozen=True, slots=True)
 class Report:

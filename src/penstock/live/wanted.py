@@ -17,7 +17,7 @@ from penstock.core.units import duration_s
 from penstock.live.arrivals import Places
 from penstock.live.learned import Learned
 from penstock.live.pause import Pause
-from penstock.live.policy_thread import PolicyThread
+from penstock.live.policy_thread import PolicyThread, built
 from penstock.models.capacity import Capacity, read_model
 from penstock.policies.naming import Around, Named
 
@@ -107,7 +107,7 @@ class Wanted:
             asked.append(PolicyThread(bare, max(HANG_MIN_S, HANG_TICKS * job.tick_s)))
             return asked[0]
 
-        return self.policy_for(job, pause, inside), asked[0]
+        return built(self.policy, lambda: self.policy_for(job, pause, inside)), asked[0]
 
 
 _IS: Mapping[str, tuple[Callable[[Any], bool], str]] = {

@@ -39,6 +39,8 @@ class Watched:
         self._mark: tuple[int | None, str | None] | None = None
         self._lags: dict[int, LagSource | None] = {}
         """By the number of the source: two may have one description."""
+        self._silent: set[int] = set()
+        """Sources that did not tell what waits, when they were asked last."""
         self._read_to: dict[int, Offsets] = {}
         """Where the sources stood at the end of the last batch that was seen."""
         self._after: int | None = None
@@ -56,8 +58,7 @@ class Watched:
     def unknown_backlog(self) -> list[str]:
         """Sources that do not tell what waits."""
         sources = self.queue.last.sources if self.queue.last and not self._is_new else ()
-        silent = [source.name for number, source in enumerate(sources) if self._lags.get(number, ...) is None]
-        return silent or ([sources[0].name] if sources and not self.queue.knows_lag else [])
+        return [source.shown for number, source in enumerate(sources) if number in self._silent]
 
     @property
     def told_by(self) -> tuple[list[str], list[str]]:
@@ -165,13 +166,12 @@ class Watched:
 
     def _behind(self, report: Report) -> float | None:
         """What waits in all its sources; None if one does not tell, or the report is of the query that was before."""
-        total = 0.0
-        for number, source in enumerate(report.sources):
-            lag = None if self._is_new else self._lag(number, source)
-            if lag is None or (waits := lag.after(source)) is None:
-                return None
-            total += waits
-        return total
+        if self._is_new:
+            return None
+        lags = [(self._lag(number, source), source) for number, source in enumerate(report.sources)]
+        waits = [None if lag is None else lag.after(source) for lag, source in lags]
+        self._silent = {number for number, each in enumerate(waits) if each is None}
+        return None if self._silent else sum(each for each in waits if each is not None)
 
     def _lag(self, number: int, source: SourceReport) -> LagSource | None:
         if number not in self._lags:
