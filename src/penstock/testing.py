@@ -30,13 +30,23 @@ def check_policy(make: Callable[[Job], Policy]) -> None:
     seen = [observation for observation, _ in _driven(scenario, make(job))]
     first = _decisions(make(job), seen)
     _check_form(make(job), first)
+    for observation, decision in zip(seen, first, strict=True):
+        undeclared = decision.target.turned(observation.target) - make(job).needs
+        assert not undeclared, f"it changes {', '.join(knob.value for knob in undeclared)}, and does not declare it"
     assert first == _decisions(make(job), seen), "two fresh policies that see the same must decide the same"
-    shifted = [replace(observation, time_s=observation.time_s + 1e6) for observation in seen]
+    shifted = [_later(observation, 1e6) for observation in seen]
     later = [len(decision.target.workers) for decision in _decisions(make(job), shifted)]
     assert later == _counts(first), "shifting all times must change no decision"
     _check_patience(make(job), job)
     if not needs_lag(make(job)):
         _check_blind(make(job), seen[:60])
+
+
+def _later(seen: Observation, by_s: float) -> Observation:
+    """The same at another time."""
+    pending = {name: since_s + by_s for name, since_s in seen.pending.items()}
+    in_work = replace(seen.in_work, begun_s=seen.in_work.begun_s + by_s) if seen.in_work else None
+    return replace(seen, time_s=seen.time_s + by_s, pending=pending, in_work=in_work)
 
 
 def _check_blind(policy: Policy, seen: list[Observation]) -> None:

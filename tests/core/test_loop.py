@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from penstock.core.observation import Observation
 from penstock.policies.guards import Guards
 from penstock.sim.plant import SimulatedPlant
 from penstock.sim.scenario import Scenario
+from penstock.sim.specs import PlacedSpec
 
 SCENARIO = Scenario.constant(rate=30.0, capacity_per_worker=10.0, workers_at_start=1)
 
@@ -128,3 +130,40 @@ def test_a_guarded_policy_that_needs_too_much_is_named_and_not_its_guards() -> N
     plant = Breaks()
     with pytest.raises(BadInput, match="Placing needs placement, which this plant cannot change"):
         next(control(plant, guarded, Limits(1, 8), plant.ticks(1)))
+
+
+class Places:
+    """Declares the workers alone, and places operators all the same; or asks for a placement outside the limits."""
+
+    memory_s = 0.0
+
+    def __init__(self, needs: frozenset[Knob], workers: int) -> None:
+        self.needs, self._workers = needs, workers
+
+    def decide(self, seen: Observation) -> Decision:
+        target = seen.target.resized(self._workers)
+        return Decision(replace(target, instances={"job": (target.workers[0].name,)}), "placed")
+
+
+class TestWhatIsRefusedBeforeThePlant:
+    placed = replace(SCENARIO, placed=PlacedSpec())
+
+    def steps(self, policy: Places, most: int) -> list[Step]:
+        plant = SimulatedPlant(self.placed)
+        return list(control(plant, policy, Limits(1, most), plant.ticks()))[:3]
+
+    def test_a_knob_that_the_policy_does_not_declare_is_not_turned_and_that_is_said(self) -> None:
+        steps = self.steps(Places(frozenset({Knob.WORKERS}), 1), 8)
+        assert all(step.target.instances == {} for step in steps)
+        assert "changes placement, which the policy does not declare in its needs" in steps[0].decision.reason
+        assert "still not applied" in steps[1].decision.reason
+
+    def test_a_placement_that_does_not_fit_the_limits_is_refused_and_the_run_goes_on(self) -> None:
+        steps = self.steps(Places(frozenset({Knob.WORKERS, Knob.PLACEMENT}), 9), 8)
+        assert [len(step.target.workers) for step in steps] == [1, 1, 1]
+        assert "a placement on 9 workers does not fit the limits" in steps[0].decision.reason
+
+    def test_one_that_fits_is_applied(self) -> None:
+        steps = self.steps(Places(frozenset({Knob.WORKERS, Knob.PLACEMENT}), 2), 8)
+        assert steps[-1].target.instances == {"job": ("w1",)}
+        assert {step.decision.reason for step in steps} == {"placed"}

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.allocation import Allocation
+from penstock.core.allocation import Allocation, BatchRule, Worker
+from penstock.core.kinds import WorkerKind
 from penstock.core.loop import Decision, Step
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.observation import Observation, WorkerTable
@@ -157,3 +158,40 @@ def test_a_rate_is_judged_though_nobody_tells_what_waits() -> None:
     within, above = replace(seen, input_rate=9.0, backlog=None), replace(seen, input_rate=11.0, backlog=None)
     # A batch that ends brings in what came in many intervals: 5,000 events within one say nothing.
     assert (Objective().missed(within, 5000.0), Objective().missed(above, 0.0)) == (False, True)
+
+
+def test_each_kind_of_worker_is_paid_at_its_own_price() -> None:
+    kinds = (WorkerKind("small", per_hour=0.60), WorkerKind("huge", cores=16.0, per_hour=9.60))
+    before, after = Allocation.of(1, "small"), Allocation((Worker("w1", "small"), Worker("w2", "huge")))
+    first, second = run([1, 1, 1])
+    steps = [
+        replace(first, target=after, seen=replace(first.seen, target=before)),
+        replace(second, target=after, seen=replace(second.seen, target=after)),
+    ]
+    # A small one for two minutes, and a huge one for the second of them.
+    assert score(steps, BOUND, Price(5.0), kinds).cost == pytest.approx(2 * 0.01 + 0.16)
+
+
+def test_a_batch_size_that_follows_the_workers_is_no_scaling_action() -> None:
+    steps = run([1, 1, 1])
+    sized = [
+        replace(step, target=replace(step.target, batch=BatchRule(120.0, 1.0, 10.0 + number)))
+        for number, step in enumerate(steps)
+    ]
+    assert score(sized, BOUND, Price()).scaling_actions == 0
+
+
+def test_time_missed_is_what_the_plant_integrated_where_it_did() -> None:
+    first, *others = run([1] * 4, [10.0, 10.0, 10.0])
+    late = [
+        replace(step, seen=replace(step.seen, late_s=late_s)) for step, late_s in zip(others, (0.0, 15.0), strict=False)
+    ]
+    steps = [replace(first, seen=replace(first.seen, late_s=45.0)), *late]
+    result = score(steps, BOUND, Price())
+    assert result.violation_share == pytest.approx(60.0 / (60.0 * len(steps)))
+    assert result.violations == 2
+
+
+def test_the_rate_is_judged_by_what_the_workers_could_really_do() -> None:
+    steps = [replace(step, could=1e-6) for step in run([1] * 3)]
+    assert score(steps, Objective(), Price()).violation_share == 1.0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from penstock.core.allocation import Allocation
+from penstock.core.allocation import Allocation, Knob
 from penstock.core.dataflow import Dataflow
 from penstock.core.errors import BadInput
 from penstock.core.kinds import WorkerKind, kind_of
@@ -63,6 +63,8 @@ class Job:
     trigger_s: float | None = None
     workers_at_start: int = 1
     oracle: Oracle | None = None
+    knobs: frozenset[Knob] = frozenset({Knob.WORKERS})
+    """What the plant can change: a policy may turn more where it can, and do without where it cannot."""
 
     def __post_init__(self) -> None:
         names = [kind.name for kind in self.kinds]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from collections import deque
 
 RECENT_S = 120.0
 HOUR_S = 3600.0
 DAY_S = 86400.0
+MEMORY_S = 3 * HOUR_S  # of the deviation
 # The least that a logarithm is taken of, in events a second: a stream that stands still comes back as one event.
 LEAST = 1e-3
-_FEATURES = 4
+# How far each correction may be from 0 before anything was learnt, as a variance.
+UNSURE = 0.05
+# Weight of a constant error in the logarithm, among the corrections.
+BIAS = 0.1
 
 
 class Outlook:
@@ -26,16 +29,16 @@ class Outlook:
     (10.0, True)
     """
 
-    def __init__(self, tick_s: float, ahead_s: float, kappa: float = 2.5, memory_s: float = 3 * HOUR_S) -> None:
+    def __init__(self, tick_s: float, ahead_s: float, kappa: float = 1.5, learns: bool = True) -> None:
+        """Without learning, what is expected is the mean of the last two minutes."""
         self._tick_s, self._ahead = tick_s, max(1, round(ahead_s / tick_s))
         self._recent, self._hour, self._day = (max(1, round(each / tick_s)) for each in (RECENT_S, HOUR_S, DAY_S))
-        self.kappa = kappa
+        self._kappa, self._learns = kappa, learns
         self._totals = [0.0]
         """Arrivals up to each tick; those older than a day and what is looked ahead are cut off."""
-        self._fading = min(0.5, tick_s / memory_s)
-        self._weights = np.zeros(_FEATURES)
-        self._spread = np.eye(_FEATURES) * 0.05
-        self._made: list[tuple[np.ndarray[tuple[int], np.dtype[np.float64]], float, float]] = []
+        self._fading = min(0.5, tick_s / MEMORY_S)
+        self._corrections = _Corrections()
+        self._made: deque[tuple[_Features, float, float]] = deque()
         self._variance = 0.25
         self.rate = 0.0
         """Events a second that are expected."""
@@ -49,45 +52,66 @@ class Outlook:
     def upper(self) -> float:
         """Events a second that are hardly exceeded: (√(λH) + κσ)² / H."""
         ahead_s = self._ahead * self._tick_s
-        return (math.sqrt(self.rate * ahead_s) + self.kappa * self.deviation) ** 2 / ahead_s
+        return (math.sqrt(self.rate * ahead_s) + self._kappa * self.deviation) ** 2 / ahead_s
 
     def note(self, arrived: float) -> None:
         """One tick more, in which so many arrived."""
         totals = self._totals
         totals.append(totals[-1] + arrived)
-        if len(totals) > 2 * (self._day + self._ahead):
-            del totals[: len(totals) - self._day - self._ahead - 2]
+        if len(totals) > 2 * (self._day + self._hour):
+            del totals[: len(totals) - self._day - self._hour]
         if len(self._made) >= self._ahead:
-            self._learn(*self._made.pop(0))
+            self._learn(*self._made.popleft())
         features, base = self._seen()
-        self.rate = math.exp(base + float(features @ self._weights))
+        self.rate = math.exp(base + self._corrections.of(features))
         self._made.append((features, base, self.rate))
 
     def _mean(self, begin: int, end: int) -> float:
         """Events a second between two ticks, counted from the last one back."""
         totals = self._totals
-        first, last = max(0, len(totals) - 1 - begin), max(0, len(totals) - 1 - end)
-        span_s = max(1, last - first) * self._tick_s
-        return max(LEAST, (totals[last] - totals[first]) / span_s)
+        newest = len(totals) - 1
+        first, last = max(0, newest - begin), max(0, newest - end)
+        return max(LEAST, (totals[last] - totals[first]) / (max(1, last - first) * self._tick_s))
 
-    def _seen(self) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], float]:
+    def _seen(self) -> tuple[_Features, float]:
         base = math.log(self._mean(self._recent, 0))
-        last, hour = math.log(self._mean(1, 0)), math.log(self._mean(self._hour, 0))
-        growth = 0.0
+        last, hour, growth = math.log(self._mean(1, 0)), math.log(self._mean(self._hour, 0)), 0.0
         if len(self._totals) > self._day + self._recent:
             then = self._mean(self._day + self._recent, self._day)
             growth = math.log(self._mean(self._day, self._day - self._ahead) / then)
-        return np.array([last - base, hour - base, growth, 0.1]), base
+        return (last - base, hour - base, growth, BIAS), base
 
-    def _learn(self, features: np.ndarray[tuple[int], np.dtype[np.float64]], base: float, rate: float) -> None:
+    def _learn(self, features: _Features, base: float, rate: float) -> None:
         """Hold what was expected against what came."""
-        ahead_s = self._ahead * self._tick_s
-        came = self._mean(self._ahead, 0)
+        ahead_s, came = self._ahead * self._tick_s, self._mean(self._ahead, 0)
         missed = math.sqrt(came * ahead_s) - math.sqrt(rate * ahead_s)
         # Fewer than expected cost little: half of that counts.
         size = missed if missed > 0 else missed / 2
         self._variance += self._fading * (size * size - self._variance)
-        spread = self._spread
-        gain = spread @ features / (1.0 + float(features @ spread @ features))
-        self._weights = self._weights + gain * (math.log(came) - base - float(features @ self._weights))
-        self._spread = spread - np.outer(gain, features @ spread)
+        if self._learns:
+            self._corrections.learn(features, math.log(came) - base)
+
+
+_Features = tuple[float, float, float, float]
+
+
+class _Corrections:
+    """Recursive least squares over four features; plain floats, as arrays of four cost a replay three times as much."""
+
+    def __init__(self) -> None:
+        self._weights = [0.0] * 4
+        self._spread = [[UNSURE if row == column else 0.0 for column in range(4)] for row in range(4)]
+
+    def of(self, features: _Features) -> float:
+        a, b, c, d = self._weights
+        return a * features[0] + b * features[1] + c * features[2] + d * features[3]
+
+    def learn(self, features: _Features, right: float) -> None:
+        w, x, y, z = features
+        through = [row[0] * w + row[1] * x + row[2] * y + row[3] * z for row in self._spread]
+        certain = 1.0 + through[0] * w + through[1] * x + through[2] * y + through[3] * z
+        off = (right - self.of(features)) / certain
+        self._weights = [weight + each * off for weight, each in zip(self._weights, through, strict=True)]
+        for row, each in zip(self._spread, through, strict=True):
+            part = each / certain
+            row[:] = [value - part * other for value, other in zip(row, through, strict=True)]

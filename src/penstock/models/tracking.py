@@ -58,7 +58,7 @@ class TrackedCapacity:
         return done / (model.capacity(len(seen.running.workers)) * seen.span_s) if busy else None
 
     def _of_batch(self, seen: Observation, before: Observation, model: CapacityModel) -> float | None:
-        """Of one that began after the crew was as it is, and is long enough to tell rows from what comes before them."""
+        """Of one that began when the crew was as it is, and long enough to tell rows from what comes before them."""
         batch, workers = seen.batch, len(seen.running.workers)
         if batch is None or (before.batch is not None and batch.number == before.batch.number):
             return None

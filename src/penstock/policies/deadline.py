@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from penstock.core.allocation import Allocation, BatchRule, Knob
@@ -20,6 +21,11 @@ BATCH_S = 30.0
 # An event that has just missed a batch waits for the next: so much of the bound is not the policy's to use.
 BATCH_WAIT_S = 15.0
 PHI_LEAST = 0.3
+# Of the bound, and of a tick: what is kept back for what the rule does not see.
+SPARE, SPARE_TICK = 0.125, 0.25
+SOON_S = 10.0
+SPARE_RATE = 0.2
+ALIKE = 0.05
 
 
 class Deadline:
@@ -33,46 +39,51 @@ class Deadline:
     source: ClassVar[str] = "Penstock's own"
 
     def __init__(
-        self, job: Job, phi: float = 0.75, kappa: float = 2.5, release: float = 2 / 3, without: str = ""
+        self, job: Job, phi: float = 0.0, kappa: float = 1.5, release: float = 2 / 3, without: str = ""
     ) -> None:
         off = frozenset(filter(None, without.split("+")))
         if off - set(PARTS):
             raise BadInput(f"deadline:without={without}: its parts are {', '.join(PARTS)}, joined by +")
-        self._job, self._off, self._phi_most, self._release = job, off, phi, release
-        self.needs = frozenset({Knob.WORKERS, Knob.BATCH_SIZE} if self._sizes_batches else {Knob.WORKERS})
+        self._job, self._off, self._release = job, off, release
         self.memory_s = 86400.0
         bound_s = job.objective.latency_s or 0.0
         self._bound_s = max(0.0, bound_s - (job.dataflow.served_s if job.trigger_s is None else BATCH_WAIT_S))
-        self._phi = phi
+        self.needs = frozenset({Knob.WORKERS, Knob.BATCH_SIZE} if self._sizes_batches else {Knob.WORKERS})
+        spare = SPARE + SPARE_TICK * job.tick_s / bound_s if bound_s else 0.0
+        self._phi = self._phi_most = phi or max(PHI_LEAST, 1 - spare)
         self._starts = StartTimes(job.kinds[0].start_s)
         self._tracked = TrackedCapacity()
-        self._outlook = Outlook(job.tick_s, self._starts.expected_s + job.tick_s, 0.0 if "margin" in off else kappa)
+        ahead_s = self._starts.expected_s + job.tick_s
+        self._outlook = Outlook(job.tick_s, ahead_s, 0.0 if "margin" in off else kappa, learns="forecast" not in off)
         self._before: Observation | None = None
         self._clock_s = 0.0
         self._past: deque[tuple[float, float]] = deque([(0.0, 0.0)])
 
     @property
     def _sizes_batches(self) -> bool:
-        return (
-            self._job.trigger_s is not None and "batches" not in self._off and self._job.objective.latency_s is not None
-        )
+        return Knob.BATCH_SIZE in self._job.knobs and "batches" not in self._off and self._bound_s > 0
 
     def decide(self, seen: Observation) -> Decision:
         self._note(seen)
-        job, asked, upper = self._job, len(seen.target.workers), self._outlook.upper
-        within_s = 0.0 if "allowance" in self._off else self._phi * self._bound_s
-        start_s = self._starts.expected_s
-        needed = self._needed(seen, within_s, start_s) if self._bound_s and seen.backlog is not None else upper
+        asked, start_s = len(seen.target.workers), self._starts.expected_s
+        if self._bound_s and seen.backlog is not None:
+            within_s = 0.0 if "allowance" in self._off else self._phi * self._bound_s
+            needed, kept = self._needed(seen, within_s, start_s), self._needed(seen, self._release * within_s, 0.0)
+            why = f"what is due within {start_s + self._job.tick_s:.0f} s"
+        else:
+            # Without deadlines, or where nobody tells what waits, only the rate can be provided for.
+            needed = kept = (1 + SPARE_RATE) * max(self._outlook.upper, seen.input_rate)
+            why = f"the rate to come and {SPARE_RATE:.0%} more"
         grow = self._workers(needed)
-        kept = (
-            self._needed(seen, self._release * within_s, 0.0) if self._bound_s and seen.backlog is not None else upper
-        )
         keep = max(grow, self._workers(kept))
-        count = job.limits.clamp(grow if grow > asked else min(asked, keep))
-        reason = f"due by {start_s + job.tick_s:.0f} s: {needed:.4g}/s, {grow} workers; with fewer from now on {kept:.4g}/s, {keep}"
-        signals = {"expected": self._outlook.rate, "upper": upper, "needed": needed, "phi": self._phi}
-        signals |= {"capacity ratio": self._tracked.ratio, "start": start_s}
-        return Decision(self._target(seen, count), reason, signals)
+        count = self._job.limits.clamp(grow if grow > asked else min(asked, keep))
+        reason = f"{why} takes {needed:.4g}/s: {grow} workers, of {asked}; {keep} would do without a start ahead"
+        return Decision(self._target(seen, count), reason, self._signals(needed))
+
+    def _signals(self, needed: float) -> dict[str, float]:
+        outlook = self._outlook
+        signals = {"expected": outlook.rate, "upper": outlook.upper, "needed": needed, "phi": self._phi}
+        return signals | {"capacity ratio": self._tracked.ratio, "start": self._starts.expected_s}
 
     def _note(self, seen: Observation) -> None:
         before, self._before = self._before, seen
@@ -118,20 +129,25 @@ class Deadline:
         now_s, tick_s = self._clock_s, self._job.tick_s
         begin_s, end_s = now_s + from_s, now_s + self._starts.expected_s + tick_s
         served = min(self._served(seen, from_s), seen.arrived + self._outlook.rate * from_s)
-        most, last = 0.0, (0.0, 0.0)
-        for time_s, total in (*self._past, (end_s, seen.arrived + self._outlook.upper * (end_s - now_s))):
-            due_s = time_s + within_s
-            if due_s >= end_s:
-                part = (end_s - within_s - last[0]) / (time_s - last[0])
-                total = last[1] + part * (total - last[1])
-                due_s = end_s
-            if due_s > begin_s - tick_s:
-                # What is due before more workers come is not theirs to serve; a moment after is as good as at once.
-                most = max(most, (total - served) / max(min(tick_s, 10.0), due_s - begin_s))
-            if due_s >= end_s:
-                break
-            last = (time_s, total)
+        # What is due before more workers come is not theirs to serve; a moment after is as good as at once.
+        soon_s, most = min(tick_s, SOON_S), 0.0
+        for time_s, total in self._due(end_s - within_s):
+            left_s = time_s + within_s - begin_s
+            if left_s > -tick_s:
+                most = max(most, (total - served) / max(soon_s, left_s))
         return most
+
+    def _due(self, until_s: float) -> Iterator[tuple[float, float]]:
+        """Arrivals up to each tick of late, and up to a last moment, which may be to come: then on the upper path."""
+        before_s, before = self._past[0]
+        for time_s, total in self._past:
+            if time_s >= until_s:
+                part = (until_s - before_s) / (time_s - before_s) if time_s > before_s else 1.0
+                yield until_s, before + part * (total - before)
+                return
+            yield time_s, total
+            before_s, before = time_s, total
+        yield until_s, before + self._outlook.upper * (until_s - before_s)
 
     def _served(self, seen: Observation, span_s: float) -> float:
         """Events that will have been served by what runs, and what is on its way, after so long."""
@@ -158,20 +174,13 @@ class Deadline:
         target = seen.target.resized(count)
         if not self._sizes_batches:
             return target
-        capacity, workers = self._job.capacity, max(1, len(seen.running.workers))
+        capacity, workers, old = self._job.capacity, max(1, len(seen.running.workers)), target.batch
         rate = capacity.capacity(workers) * self._tracked.ratio / workers
         rule = BatchRule(self._job.objective.latency_s or 0.0, capacity.fixed_s(workers), rate)
-        old = target.batch
-        # Numbers that hardly differ are no decision.
-        if (
-            old
-            and abs(old.rows_per_worker_s / rate - 1) < 0.05
-            and abs(old.fixed_s - rule.fixed_s) < 0.05 * rule.fixed_s + 0.01
-        ):
-            return target
-        return Allocation(
-            target.workers, target.instances, target.cpu_share, target.alternate, rule, target.names_given
-        )
+        return target if old is not None and _alike(old, rule) else replace(target, batch=rule)
 
 
-_ = math
+def _alike(old: BatchRule, new: BatchRule) -> bool:
+    """Numbers that hardly differ are no decision."""
+    fixed = abs(new.fixed_s - old.fixed_s) <= ALIKE * old.fixed_s + 0.01
+    return fixed and abs(new.rows_per_worker_s - old.rows_per_worker_s) <= ALIKE * old.rows_per_worker_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from penstock.core.allocation import Knob
 from penstock.core.bounds import BATCHES_MOST, between
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput
@@ -127,4 +128,5 @@ class Scenario:
             trigger_s=self.trigger_s,
             workers_at_start=workers_at_start,
             oracle=self._oracle(),
+            knobs=frozenset({Knob.WORKERS}) | self.engine().knobs,
         )

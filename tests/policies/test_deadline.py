@@ -1,0 +1,134 @@
+"""The deadline policy: what it must keep, what it may cost, and by hand what it decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.core.allocation import Allocation, Knob
+from penstock.core.errors import BadInput
+from penstock.core.loop import Step
+from penstock.core.objective import Limits, Objective
+from penstock.core.observation import Observation
+from penstock.core.score import Score, score
+from penstock.models.capacity import linear
+from penstock.policies.clairvoyant import Clairvoyant
+from penstock.policies.deadline import PARTS, Deadline
+from penstock.policies.naming import Named
+from penstock.runs.replay import replay
+from penstock.sim.scenario import Scenario
+from penstock.sim.specs import BatchSpec, PauseSpec, WorkerSpec
+from penstock.sim.workloads import FlashCrowd, Jitter, Load, Sine, make_load
+from penstock.testing import check_policy
+
+
+def day(tick_s: float = 30.0, seed: int = 0, **changes: Any) -> Scenario:
+    """Twelve hours of a wave with a crowd in it and noise on it; a worker does 50/s and starts in 90 s."""
+    shapes = (Sine(100.0, 1000.0, 43200.0), FlashCrowd(600.0, 30000.0, 600.0), Jitter(0.05, 120.0))
+    load = make_load(shapes, 43200.0, tick_s, seed)
+    still = Scenario.constant(1.0, capacity_per_worker=50.0, workers_at_start=3)
+    return replace(still, load=load, worker=WorkerSpec(start_s=90.0), limits=Limits(1, 64), **changes)
+
+
+def run(scenario: Scenario, name: str = "deadline") -> tuple[list[Step], Score]:
+    steps = list(replay(scenario, Named.parse(name).build(scenario.job())))
+    return steps, score(steps, scenario.objective, scenario.price)
+
+
+@pytest.mark.parametrize("tick_s", [10.0, 30.0, 60.0])
+def test_it_keeps_the_bound_at_little_more_than_the_least_that_any_policy_could_pay(tick_s: float) -> None:
+    scenario = day(tick_s)
+    _, result = run(scenario)
+    assert result.violation_share <= 0.001
+    assert result.cost <= 1.15 * Clairvoyant(scenario.job()).bound.lower
+
+
+def test_it_is_cheaper_than_thresholds_at_no_more_violations() -> None:
+    scenario = day()
+    own, thresholds = run(scenario)[1], run(scenario, "threshold")[1]
+    assert own.cost < 0.85 * thresholds.cost
+    assert own.violation_share <= thresholds.violation_share
+
+
+class TestInMicroBatches:
+    world = day(batch=BatchSpec(10.0), capacity=linear(50.0, 1.5))
+
+    def test_batch_sizes_follow_the_workers_and_the_bound_is_kept(self) -> None:
+        steps, result = run(self.world)
+        assert result.violation_share <= 0.001
+        limits = [step.seen.in_work.rows_max for step in steps if step.seen.in_work is not None]
+        assert len({round(each) for each in limits if each}) > 20
+        assert all(step.target.batch is not None for step in steps)
+
+    def test_without_them_it_misses_more_and_hardly_saves(self) -> None:
+        own, without = run(self.world)[1], run(self.world, "deadline:without=batches")[1]
+        assert without.violation_share > own.violation_share
+        assert without.cost > 0.95 * own.cost
+
+    def test_where_the_plant_cannot_change_them_it_goes_on_without(self) -> None:
+        job = replace(self.world.job(), knobs=frozenset({Knob.WORKERS}))
+        assert Deadline(job).needs == {Knob.WORKERS}
+        assert Deadline(self.world.job()).needs == {Knob.WORKERS, Knob.BATCH_SIZE}
+
+
+def test_workers_that_do_less_than_believed_are_found_out() -> None:
+    # 50/s are believed, 40/s are true: with that belief alone a fifth of the load would wait for ever.
+    scenario = day(capacity=linear(40.0), believed=linear(50.0))
+    steps, result = run(scenario)
+    assert steps[-1].decision.signals["capacity ratio"] == pytest.approx(0.8, abs=0.05)
+    assert result.violation_share <= 0.01
+
+
+def test_disturbances_all_at_once_are_survived() -> None:
+    worker = WorkerSpec(start_s=(60.0, 120.0), speed_spread=0.1)
+    scenario = replace(day(capacity=linear(45.0), believed=linear(50.0), pause=PauseSpec(5.0)), worker=worker)
+    assert run(scenario)[1].violation_share <= 0.01
+
+
+def test_by_hand_a_backlog_takes_the_workers_that_serve_it_in_time() -> None:
+    job = Scenario.constant(1.0, 10.0).job()
+    job = replace(job, objective=Objective(120.0), dataflow=replace(job.dataflow, service_s=0.0))
+    policy = Deadline(job, phi=1.0, kappa=1e-9)
+    one = Allocation.of(1)
+    # 40/s for a minute on a worker that does 10/s and starts at once: 1,800 of 2,400 wait, and more come.
+    seen = Observation(60.0, 60.0, 2400.0, 600.0, 600.0, 2400.0, 40.0, 1800.0, 45.0, 10.0, one, one)
+    decision = policy.decide(seen)
+    # Until 120 s what came by 0 s is due: nothing. So the window is one tick, and nothing is due in it.
+    assert len(decision.target.workers) == 1
+    seen = Observation(120.0, 60.0, 4800.0, 1200.0, 1200.0, 4800.0, 40.0, 3600.0, 90.0, 10.0, one, one)
+    # At 180 s, all 2,400 that came by 60 s are due, of which 1,200 are served: 20/s, two workers.
+    assert len(policy.decide(seen).target.workers) == 2
+
+
+def test_a_start_longer_than_the_bound_is_provided_for() -> None:
+    scenario = day(10.0, objective=Objective(30.0))
+    _, result = run(scenario)
+    assert result.violation_share <= 0.005
+
+
+def test_the_rate_may_be_the_objective() -> None:
+    scenario = day(objective=Objective())
+    own, mst = run(scenario)[1], run(scenario, "mst")[1]
+    assert own.violation_share <= mst.violation_share + 0.01
+
+
+def test_its_parts_can_be_left_out_one_by_one() -> None:
+    scenario = replace(day(), load=Load.of(np.full(60, 6000.0), 60.0))
+    for part in PARTS:
+        run(scenario, f"deadline:without={part}")
+    with pytest.raises(BadInput, match="its parts are allowance, forecast"):
+        Named.parse("deadline:without=luck").build(scenario.job())
+
+
+def test_it_keeps_the_contract_of_a_policy() -> None:
+    check_policy(Deadline)
+
+
+def test_what_it_decides_depends_on_what_it_saw_alone() -> None:
+    scenario = day()
+    steps = [step for step, _ in zip(replay(scenario, Deadline(scenario.job())), range(300), strict=False)]
+    again = Deadline(scenario.job())
+    assert [again.decide(step.seen) for step in steps] == [step.decision for step in steps]
