@@ -28,7 +28,8 @@ def compiled(plain: Function) -> Function:
 def _machine_code(plain: Callable[..., Any]) -> Callable[..., Any]:
     import numba
 
+    # Division by zero gives infinity, as in numpy: the check that Python has would keep loops from being vectorised.
     try:
-        return cast(Callable[..., Any], numba.njit(cache=True)(plain))
+        return cast(Callable[..., Any], numba.njit(cache=True, error_model="numpy")(plain))
     except RuntimeError:  # nowhere to keep it: neither the installation nor the user's cache folder can be written
-        return cast(Callable[..., Any], numba.njit(plain))
+        return cast(Callable[..., Any], numba.njit(error_model="numpy")(plain))

@@ -49,7 +49,7 @@ def solve_m(rates: Floats, ends: Floats, right: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Absorbing:
-    """The time until a chain ends: it begins in `begin`, moves by `rates` (the diagonal is not read), ends by `ends`."""
+    """The time until a chain ends: it begins in `begin`, moves by `rates` (diagonal not read), ends by `ends`."""
 
     begin: Floats
     rates: Floats
