@@ -1,8 +1,8 @@
 """Arrivals whose queue does what the window's own queue does: mean and 95th percentile, from light load to heavy.
 
-Moments and correlations do not determine a queue. Here a hidden chain, fitted by likelihood, is bent until MAP/E2/1 answers
-as Lindley's recursion does on the window itself; but no further than the window can tell: windows drawn from the
-unbent chain say how much its own queue scatters from window to window, and within that nothing is bent.
+Moments and correlations do not determine a queue. Here a hidden chain, fitted by likelihood, is bent until MAP/E2/1
+answers as Lindley's recursion does on the window itself; but no further than the window can tell: windows drawn from
+the unbent chain say how much its own queue scatters from window to window, and within that nothing is bent.
 """
 
 from __future__ import annotations

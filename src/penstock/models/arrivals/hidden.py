@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.models.compiled import compiled
-from penstock.models.markov.chains import Floats
+from penstock.models.markov.chains import Floats, stationary
 from penstock.models.markov.map import Map
 
 # Rates begin this many decades around the mean, and stay with their state so often.
@@ -38,6 +38,15 @@ class Hidden:
         """Lower is better (Akaike). BIC chose 4 states for packet traces whose queues 8 predict better."""
         return -2 * self.log_likelihood + 2 * len(self.mu) ** 2
 
+    def faded(self, gamma_max: float) -> Hidden:
+        """With a memory that fades at least so fast: P moved towards its stationary rows."""
+        slowest = float(np.sort(np.abs(np.linalg.eigvals(self.p)))[-2]) if len(self.p) > 1 else 0.0
+        if slowest <= gamma_max:
+            return self
+        rest = stationary(self.p)
+        p = rest + (self.p - rest) * (gamma_max / slowest)
+        return Hidden(self.mu, p, self.phases, self.log_likelihood)
+
     def map(self) -> Map:
         """The arrival process: a gap's phases in a row, the last jump is the arrival."""
         n, k = len(self.mu), self.phases
@@ -60,7 +69,7 @@ def spread_out(states: int, phases: int = 1) -> Hidden:
 
 
 def fit_hidden(gaps: Floats, begin: Hidden, rounds: int, rate_max: float = math.inf) -> Hidden:
-    """Rounds of EM with leaps along their direction (SQUAREM: a third of the rounds); a leap that loses is taken back."""
+    """Rounds of EM with leaps along their direction (SQUAREM, a third of the rounds); one that loses is taken back."""
     room = _Room.of(len(gaps), len(begin.mu))
     now, safe = begin, begin
     done = 0
@@ -68,8 +77,9 @@ def fit_hidden(gaps: Floats, begin: Hidden, rounds: int, rate_max: float = math.
         once = _round(gaps, now, room, rate_max)
         done += 1
         if once.log_likelihood < safe.log_likelihood:
+            if now is safe:
+                break
             now = safe
-            safe = Hidden(safe.mu, safe.p, safe.phases)
             continue
         twice = _round(gaps, once, room, rate_max)
         done += 1
@@ -116,7 +126,7 @@ def _leap(zero: Hidden, once: Hidden, twice: Hidden) -> Hidden:
     """θ_0 − 2a r + a² v, with a = −|r| / |v| (Varadhan and Roland), in logs."""
     t0, t1, t2 = (np.append(np.log(m.mu), np.log(m.p)) for m in (zero, once, twice))
     r, v = t1 - t0, t2 - 2 * t1 + t0
-    a = -min(max(float(np.linalg.norm(r) / max(np.linalg.norm(v), 1e-300)), 1.0), LEAP_MOST)
+    a = -min(max(float(np.linalg.norm(r)) / max(float(np.linalg.norm(v)), 1e-300), 1.0), LEAP_MOST)
     t, n = t0 - 2 * a * r + a * a * v, len(zero.mu)
     p = np.exp(np.clip(t[n:], math.log(LEAST), 25.0)).reshape(n, n)
     return Hidden(np.exp(np.clip(t[:n], -25, 25)), p / p.sum(axis=1, keepdims=True), zero.phases)

@@ -62,7 +62,9 @@ class Window:
             # A fixed seed: the same window is always fitted alike.
             spread = np.random.default_rng(0).uniform(0, step, int(zero.sum()))
             gaps[zero] = np.maximum(spread, 1e-3 * step)
-            return cls(gaps / gaps.mean(), mean_s, 0.0, step, (*notes, f"{tied:.2%} equal times spread over a clock step"))
+            return cls(
+                gaps / gaps.mean(), mean_s, 0.0, step, (*notes, f"{tied:.2%} equal times spread over a clock step")
+            )
         gaps = gaps[~zero]
         scale = float(gaps.mean())
         return cls(gaps / scale, mean_s, tied, step / scale, (*notes, f"{tied:.1%} of the arrivals are in batches"))
@@ -93,6 +95,21 @@ class Window:
     def correlations(self) -> Floats:
         """ρ_0, ρ_1, … up to a tenth of the window, by fast Fourier transform."""
         return autocorrelations(self.gaps, max(LAGS + 1, len(self) // 10))
+
+    @property
+    def is_short(self) -> bool:
+        """Too few arrivals to tell correlation from chance."""
+        return len(self) < SHORT
+
+    @property
+    def is_modest(self) -> bool:
+        """Enough for two states, and no more."""
+        return len(self) < MODEST
+
+    @property
+    def gamma_max(self) -> float:
+        """How slowly correlation may fade: a few arrivals cannot show that bursts last for thousands."""
+        return 1 - 10 / len(self) if self.is_modest else 1 - 1e-9
 
     @property
     def noise(self) -> float:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from penstock.core.errors import BadInput
 from penstock.models.markov.chains import Floats, is_irreducible, stationary
+from penstock.models.markov.phase_type import PhaseType
 from penstock.models.markov.sampling import sample_gaps
 
 # A row's sum is rounding up to this share of its rate.
@@ -130,6 +131,15 @@ class Map:
             raise BadInput(f"thinning to a share of {share:g}: it must be above 0 and at most 1")
         return Map(self.D0 + (1 - share) * self.D1, share * self.D1)
 
+    def in_batches(self, tied: float, step_s: float) -> Map:
+        """Each arrival is followed at once by another with this probability: after a clock's step in the mean."""
+        here, states = np.eye(self.states), self.states
+        d0, d1 = np.zeros((2 * states, 2 * states)), np.zeros((2 * states, 2 * states))
+        d0[:states, :states], d0[states:, states:] = self.D0, -here / step_s
+        d1[:states, :states], d1[:states, states:] = (1 - tied) * self.D1, tied * self.D1
+        d1[states:, :states], d1[states:, states:] = (1 - tied) * here / step_s, tied * here / step_s
+        return Map(d0, d1)
+
     def superposed(self, other: Map) -> Map:
         """Both streams together, if they are independent."""
         here, there = np.eye(self.states), np.eye(other.states)
@@ -144,6 +154,11 @@ class Map:
 def poisson(rate: float) -> Map:
     """Arrivals without memory."""
     return Map([[-rate]], [[rate]])
+
+
+def renewal(gap: PhaseType) -> Map:
+    """Independent gaps, all with this distribution."""
+    return Map(gap.S, np.outer(gap.exits, gap.alpha))
 
 
 def _matrix(given: npt.ArrayLike, name: str) -> Floats:

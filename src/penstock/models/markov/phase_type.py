@@ -70,7 +70,7 @@ class PhaseType:
         """E[S^k] = k! α (−S)⁻ᵏ e."""
         v = self.in_phases if k else self.alpha
         for _ in range(k - 1):
-            v = np.linalg.solve(-self.S.T, v)
+            v = np.asarray(np.linalg.solve(-self.S.T, v), dtype=np.float64)
         return math.factorial(k) * float(v.sum())
 
     @property
