@@ -24,6 +24,7 @@ from penstock.models.markov.phase_type import PhaseType
 ROUNDS = 200
 # The chance that is still missing from G when the rounds end.
 MISSING = 1e-18
+NEAR_LIMIT = 0.995
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,11 @@ class Response:
     @property
     def is_stable(self) -> bool:
         return self.law is not None
+
+    @property
+    def is_near_limit(self) -> bool:
+        """So near to 1 that a rounding of the rate decides: 1 / (1 − ρ) is 200 and more."""
+        return self.utilisation > NEAR_LIMIT
 
     @cached_property
     def mean_s(self) -> float:
