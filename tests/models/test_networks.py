@@ -25,7 +25,7 @@ from penstock.models.queues import (
     network,
     under_quota,
 )
-from penstock.models.queues.network import paths, visits
+from penstock.models.queues.paths import paths, visits
 from penstock.models.queues.quota import finish
 from tests.models.reference import MAPS, REFERENCE
 

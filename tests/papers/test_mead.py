@@ -10,7 +10,7 @@ import pytest
 from penstock.models.arrivals import Map, compose, fit_maps, tails
 from penstock.models.markov.map2 import map2
 from penstock.models.queues import PhaseType, kingman, m_ph_1, map_ph_1, network
-from penstock.models.queues.network import Station
+from penstock.models.queues.paths import Station
 
 BURSTY = Map([[-3.05, 0.05], [0.02, -0.22]], [[3.0, 0.0], [0.0, 0.2]])
 SECOND = Map([[-0.4, 0.0], [0.0, -2.0]], [[0.385, 0.015], [0.025, 1.975]])

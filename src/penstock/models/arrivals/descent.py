@@ -1,4 +1,4 @@
-"""Levenberg and Marquardt's least squares from many starts at once."""
+"""Levenberg and Marquardt's least squares: from many starts at once, or with few evaluations from one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from penstock.models.markov.chains import Floats
 
 STEP = 1e-5
+# A step that lowers the squares by less than the first is poor: its slopes were; by less than the second, the last.
+ENOUGH, DONE = 0.03, 1e-3
 
 
 def descend(residuals: Callable[[Floats], Floats], starts: Floats, rounds: int) -> tuple[Floats, Floats]:
@@ -42,3 +44,32 @@ def _slopes(residuals: Callable[[Floats], Floats], x: Floats, here: Floats) -> F
     moved = np.repeat(x, width, axis=0) + STEP * np.tile(np.eye(width), (starts, 1))
     there = residuals(moved).reshape(starts, width, -1)
     return np.asarray(((there - here[:, np.newaxis]) / STEP).transpose(0, 2, 1), dtype=np.float64)
+
+
+def descend_thriftily(residuals: Callable[[Floats], Floats], start: Floats, evaluations: int) -> tuple[Floats, float]:
+    """For dear residuals are dear: slopes are corrected by each step (Broyden), and taken anew when one fails."""
+    x, here, damping = start, residuals(start), 1e-2
+    slopes, is_fresh, spent = _slopes_of(residuals, x, here), True, 1 + len(start)
+    while spent < evaluations and damping < 1e8:
+        normal = slopes.T @ slopes
+        bent = normal + damping * np.diag(np.diag(normal) + 1e-9)
+        step = np.clip(np.linalg.solve(bent, -slopes.T @ here), -2.0, 2.0)
+        there, spent = residuals(x + step), spent + 1
+        slopes = slopes + np.outer(there - here - slopes @ step, step) / max(float(step @ step), 1e-300)
+        gain = 1 - float(there @ there) / max(float(here @ here), 1e-300)
+        if gain > 0:
+            x, here, damping = x + step, there, damping * 0.3
+        else:
+            damping *= 4
+        if gain > ENOUGH:
+            is_fresh = False
+        elif is_fresh:
+            if 0 <= gain < DONE:
+                break
+        else:
+            slopes, is_fresh, spent = _slopes_of(residuals, x, here), True, spent + len(x)
+    return x, 0.5 * float(here @ here)
+
+
+def _slopes_of(residuals: Callable[[Floats], Floats], x: Floats, here: Floats) -> Floats:
+    return np.stack([(residuals(x + STEP * one) - here) / STEP for one in np.eye(len(x))], axis=1)

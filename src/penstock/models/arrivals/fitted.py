@@ -13,7 +13,7 @@ from penstock.models.arrivals.window import MODEST, Window
 from penstock.models.markov.map import Map, poisson
 from penstock.models.markov.phase_type import PhaseType
 from penstock.models.queues.lindley import driven
-from penstock.models.queues.map_ph_1 import map_ph_1
+from penstock.models.queues.qbd import map_ph_1
 
 # A candidate whose queue at half load is so many times the window's own has run away.
 RUNAWAY, RUNAWAY_LOAD = 20.0, 0.5
@@ -61,7 +61,7 @@ class Candidate:
             notes += ("the rate drifts within the window: give shorter windows beside it",)
         return FittedMap(
             arrivals.D0, arrivals.D1, method=self.method, score=self.score, window=position,
-            arrivals=len(window), notes=notes,
+            arrivals=window.count, notes=notes,
         )  # fmt: skip
 
 

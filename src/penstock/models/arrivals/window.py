@@ -46,6 +46,8 @@ class Window:
     step: float
     """The clock's step in mean gaps; 0 where no two arrivals were at one time."""
     notes: tuple[str, ...]
+    count: int
+    """Gaps before ties were taken out."""
 
     @classmethod
     def of(cls, gaps_s: npt.ArrayLike) -> Window:
@@ -57,17 +59,17 @@ class Window:
         tied = float(zero.mean())
         step = float(gaps[~zero].min()) if tied else 0.0
         if not tied:
-            return cls(gaps, mean_s, 0.0, 0.0, notes)
+            return cls(gaps, mean_s, 0.0, 0.0, notes, len(gaps))
+        count = len(gaps)
         if tied < TIES:
             # A fixed seed: the same window is always fitted alike.
-            spread = np.random.default_rng(0).uniform(0, step, int(zero.sum()))
-            gaps[zero] = np.maximum(spread, 1e-3 * step)
-            return cls(
-                gaps / gaps.mean(), mean_s, 0.0, step, (*notes, f"{tied:.2%} equal times spread over a clock step")
-            )
+            gaps[zero] = step * np.random.default_rng(0).uniform(1e-3, 1, int(zero.sum()))
+            notes = (*notes, f"{tied:.2%} equal times spread over a clock step")
+            return cls(gaps / gaps.mean(), mean_s, 0.0, step, notes, count)
         gaps = gaps[~zero]
         scale = float(gaps.mean())
-        return cls(gaps / scale, mean_s, tied, step / scale, (*notes, f"{tied:.1%} of the arrivals are in batches"))
+        notes = (*notes, f"{tied:.1%} of the arrivals are in batches")
+        return cls(gaps / scale, mean_s, tied, step / scale, notes, count)
 
     def __len__(self) -> int:
         return len(self.gaps)

@@ -2,11 +2,11 @@
 
 from penstock.models.markov.phase_type import PhaseType, fitted_service
 from penstock.models.queues.baselines import MeanResponse, kingman, m_g_1, m_ph_1
+from penstock.models.queues.batch_server import BatchResponse, BatchServer, micro_batches
 from penstock.models.queues.demand import Demand, learn_demand
-from penstock.models.queues.departures import departures
-from penstock.models.queues.map_ph_1 import Response, map_ph_1
-from penstock.models.queues.micro_batches import BatchResponse, BatchServer, micro_batches
-from penstock.models.queues.network import PathResponse, Station, network
+from penstock.models.queues.departing import departures
+from penstock.models.queues.paths import PathResponse, Station, network
+from penstock.models.queues.qbd import Response, map_ph_1
 from penstock.models.queues.quota import Quota, under_quota
 
 __all__ = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from penstock.core.errors import BadInput
 from penstock.models.markov.map import poisson
 from penstock.models.markov.phase_type import PhaseType
-from penstock.models.queues.map_ph_1 import Response, map_ph_1
+from penstock.models.queues.qbd import Response, map_ph_1
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ Spans = Callable[[Floats], Floats]
 # Points of the grid in each octave but the first, which has twice as many; usual batches are within the first.
 OCTAVE = 48
 # Points times phases of the chain: solving it takes 0.1 s.
-SIZE = 1280
+SIZE, OCTAVES_MOST = 1280, 9
 SMOOTH = 0.6
 # The transform is this many octaves of points long: what is left of 0 comes out at its end.
 LENGTH = 16
@@ -47,7 +47,7 @@ def batch_chain(arrivals: Map, spans: Spans, usual: float, rests: bool) -> Batch
     """`spans` tells the seconds from a start to the next by rows, `usual` rows are about a batch; a server that `rests`
     is idle until a row comes."""
     step = max(1, math.ceil(1.5 * usual / (2 * OCTAVE)))
-    octaves = max(3, (SIZE // arrivals.states) // OCTAVE - 1)
+    octaves = min(max(3, (SIZE // arrivals.states) // OCTAVE - 1), OCTAVES_MOST)
     for _ in range(COARSER):
         rows, steps = _grid(step, octaves)
         moves, idle = _transitions(arrivals, spans, rows, steps, rests)

@@ -16,8 +16,8 @@ from penstock.core.errors import BadInput, unknown
 from penstock.models.markov.absorbing import Absorbing
 from penstock.models.markov.map import Map
 from penstock.models.markov.phase_type import PhaseType
-from penstock.models.queues.departures import LEVELS, departures
-from penstock.models.queues.map_ph_1 import Response, map_ph_1
+from penstock.models.queues.departing import LEVELS, departures
+from penstock.models.queues.qbd import Response, map_ph_1
 
 WAYS = ("source", "lumped")
 # A departure process of more states costs more than it tells: the next queue would take 0.1 s.

@@ -8,7 +8,7 @@ from penstock.core.errors import BadInput
 from penstock.models.markov.chains import Floats, kron
 from penstock.models.markov.map import Map
 from penstock.models.markov.phase_type import PhaseType
-from penstock.models.queues.map_ph_1 import Levels, map_ph_1
+from penstock.models.queues.qbd import Levels, map_ph_1
 
 # Numbers present that are told apart; the last stands for all above.
 LEVELS = 8
