@@ -69,7 +69,7 @@ def _print(found: Summary, notes: tuple[str, ...]) -> None:
     for lag, value in record["autocorrelation"].items():
         table.add_row(lag, f"{value:.4f}", f"{record['map']['autocorrelation'][lag]:.4f}")
     console.print(table)
-    sums = ", ".join(f"{value:.1f} over {block}" for block, value in record["dispersion"].items())
+    sums = ", ".join(f"{value:.1f} over {block}" for block, value in record["dispersion_by_gaps"].items())
     console.print(f"dispersion: {sums} gaps (Poisson: 1)")
     fitted = record["map"]
     console.print(f"MAP: {fitted['states']} states by {fitted['method']}, from {fitted['arrivals']:,} gaps")

@@ -22,7 +22,7 @@ UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 def read_gaps(path: Path, kind: str, unit: str = "s", column: str | None = None) -> tuple[Floats, tuple[str, ...]]:
-    """Gaps in seconds and what is to be said; `iat`: the file has gaps, `times`: it has timestamps, which are sorted."""
+    """Gaps in seconds, and what is to be said; `iat`: the file has gaps, `times`: timestamps, which are sorted."""
     values = _column(_table(reads(path)), path, column) * UNITS[unit]
     if kind == "iat":
         return values, ()
