@@ -144,3 +144,9 @@ def test_lags_and_shares_have_ranges() -> None:
         MAPS["poisson"].autocorrelation([0])
     with pytest.raises(BadInput, match="above 0 and at most 1"):
         MAPS["poisson"].thinned(0.0)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
+def test_a_rate_is_above_zero(rate: float) -> None:
+    with pytest.raises(BadInput, match="above 0"):
+        MAPS["map4_kpc"].with_rate(rate)

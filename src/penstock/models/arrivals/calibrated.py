@@ -34,7 +34,7 @@ PULL = 0.3
 # The log of a tail's probability moves about three times as much as that of the percentile: −ln 0.05.
 STEEP = 3.0
 # Each takes four queues, 1.5 ms.
-EVALUATIONS = 160
+EVALUATIONS = 120
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +50,7 @@ class Target:
     """At one load: what the window's queue did, in mean service times, and how far that may be off (in logs)."""
 
     load: float
+    service: PhaseType
     mean: float
     p95: float
     mean_error: float
@@ -82,11 +83,12 @@ def targets(gaps: Floats, begin: Hidden, rng: np.random.Generator) -> list[Targe
     drawn = [driven(arrivals.sample(len(gaps), one), LOADS, [one]) for one in rng.spawn(WINDOWS)]
     found = []
     for k, load in enumerate(LOADS):
-        queue = map_ph_1(arrivals, PhaseType.erlang(2, load))
+        service = PhaseType.erlang(2, load)
+        queue = map_ph_1(arrivals, service)
         exact = Driven(queue.mean_s / load, queue.percentile_s(0.95) / load)
         mean, mean_error = _corrected(window[k].mean, exact.mean, [each[k].mean for each in drawn])
         p95, p95_error = _corrected(window[k].p95, exact.p95, [each[k].p95 for each in drawn])
-        found.append(Target(load, mean, p95, mean_error, p95_error))
+        found.append(Target(load, service, mean, p95, mean_error, p95_error))
     return found
 
 
@@ -98,7 +100,7 @@ def _corrected(seen: float, exact: float, drawn: Sequence[float]) -> tuple[float
 
 def _misses(arrivals: Map, target: Target) -> tuple[float, float]:
     """How far the queue is off, in standard errors beyond those that are free."""
-    law = map_ph_1(arrivals, PhaseType.erlang(2, target.load)).law
+    law = map_ph_1(arrivals, target.service).law
     assert law is not None  # loads are below 1
     mean = math.log(law.moment(1) / (target.load * target.mean)) / target.mean_error
     roots, vectors = np.linalg.eig(law.generator)

@@ -30,7 +30,9 @@ def stationary(q: Floats) -> Floats:
 
 
 def is_irreducible(q: Floats) -> bool:
-    """Does every state reach every other?"""
+    """Does every state reach every other? Where each does so in one jump there is nothing to search."""
+    if ((q != 0) | np.eye(len(q), dtype=bool)).all():
+        return True
     count, _ = connected_components(np.abs(q) > 0, directed=True, connection="strong")
     return int(count) == 1
 

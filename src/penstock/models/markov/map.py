@@ -62,7 +62,7 @@ class Map:
         flow = self.in_time @ self.D1
         return np.asarray(flow / flow.sum(), dtype=np.float64)
 
-    @property
+    @cached_property
     def rate(self) -> float:
         """Arrivals per second."""
         return float((self.in_time @ self.D1).sum())
@@ -123,7 +123,13 @@ class Map:
     def with_rate(self, rate: float) -> Map:
         """The same process, faster or slower: variability and autocorrelation stay."""
         factor = rate / self.rate
-        return Map(self.D0 * factor, self.D1 * factor)
+        if not (factor > 0 and math.isfinite(factor)):
+            raise BadInput(f"MAP: a rate of {rate:g}; it must be above 0")
+        # Not checked again: what was valid stays so.
+        made = object.__new__(Map)
+        object.__setattr__(made, "D0", self.D0 * factor)
+        object.__setattr__(made, "D1", self.D1 * factor)
+        return made
 
     def thinned(self, share: float) -> Map:
         """What is left when each arrival is kept with this probability."""
