@@ -25,6 +25,7 @@ from penstock.models.queues import (
     network,
     under_quota,
 )
+from penstock.models.queues.departing import departure_joint, departure_moment
 from penstock.models.queues.paths import paths, visits
 from penstock.models.queues.quota import finish
 from tests.models.reference import MAPS, REFERENCE
@@ -33,6 +34,25 @@ from tests.models.reference import MAPS, REFERENCE
 def tandem(case: dict[str, Any]) -> dict[str, Station]:
     first, second = PhaseType.erlang(2, case["rho1"]), PhaseType.erlang(2, case["rho2"])
     return {"first": Station(first), "second": Station(second, ("first",))}
+
+
+@pytest.mark.parametrize("case", REFERENCE["departures"], ids=lambda case: f"{case['arrival']}-{case['rho']}")
+def test_every_reference_departure_is_met_to_eight_digits(case: dict[str, Any]) -> None:
+    arrivals, service = MAPS[case["arrival"]], PhaseType.erlang(2, case["rho"])
+    moments = [departure_moment(arrivals, service, k) for k in (1, 2, 3)]
+    assert moments == pytest.approx([case["dep_m1"], case["dep_m2"], case["dep_m3"]], rel=1e-8)
+    joint = departure_joint(arrivals, service)
+    assert joint == pytest.approx(case["dep_E_D0D1"], rel=1e-8)
+    lag1 = (joint - moments[0] ** 2) / (moments[1] - moments[0] ** 2)
+    assert lag1 == pytest.approx(case["dep_lag1_acf"], rel=1e-8)
+
+
+def test_departures_of_independent_arrivals_are_marshalls() -> None:
+    # c_d² = c_a² + 2ρ²c_s² − 2λE[W](1 − ρ)
+    arrivals, service = MAPS["h2_renewal"], PhaseType.erlang(2, 0.5)
+    wait = map_ph_1(arrivals, service).wait_s
+    scv = departure_moment(arrivals, service, 2) / departure_moment(arrivals, service, 1) ** 2 - 1
+    assert scv == pytest.approx(2.5 + 2 * 0.25 * 0.5 - 2 * wait * 0.5)
 
 
 @pytest.mark.parametrize("case", REFERENCE["departures"], ids=lambda case: f"{case['arrival']}-{case['rho']}")
