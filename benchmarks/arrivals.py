@@ -45,6 +45,7 @@ def main(*options: str) -> None:
     predicting()
     if gaps is not None:
         predicting_trace(gaps)
+        every_window(gaps)
     paths(KNOWN)
     batches(KNOWN)
     quotas()
@@ -118,6 +119,24 @@ def predicting_trace(gaps: Floats) -> None:
                 most = max(queue.mean_s for queue in queues) / load / own.mean
                 cells.append(f"{load}: {queues[0].mean_s / load / own.mean:.2f} {first:.2f} | {most:.2f}")
             print(f"  {method:10} from {start:7,} ({fits[0].states} states) {'   '.join(cells)}")
+
+
+def every_window(gaps: Floats) -> None:
+    """Mean and p95 at 0.3, 0.5 and 0.7: in how many windows all six are within 1.5, and the worst of all."""
+    starts = range(0, len(gaps) - GAPS + 1, GAPS)
+    for method in METHODS:
+        worst = []
+        for start in starts:
+            window = gaps[start : start + GAPS] / gaps[start : start + GAPS].mean()
+            fitted = fit_maps(window, method)[0]
+            ratios = []
+            for load, own in zip(LOADS[:3], driven(window, LOADS[:3], _seeds(5)), strict=True):
+                queue = map_ph_1(fitted, PhaseType.erlang(2, load))
+                ratios += [queue.mean_s / load / own.mean, queue.percentile_s(0.95) / load / own.p95]
+            worst.append(float(np.exp(np.abs(np.log(ratios)).max())))
+        kept = sum(each < 1.5 for each in worst)
+        figures = f"median {statistics.median(worst):.2f}, worst {max(worst):.2f}"
+        print(f"  {method:10} all {len(worst)} windows: within 1.5 in {kept}, {figures}")
 
 
 def _mean(arrivals: Map | FittedMap, load: float) -> float:

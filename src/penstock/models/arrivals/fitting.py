@@ -18,8 +18,8 @@ from penstock.models.arrivals.window import Window
 
 # Measured on packet traces and on samples of known MAPs (docs/arrivals.md).
 DEFAULT = "calibrated"
-# Rounds of EM by the number of hidden states: what 50,000 gaps take 0.05, 0.2 and 0.6 s for.
-ROUNDS = {2: 20, 4: 40, 8: 80}
+# Rounds of EM by the number of hidden states: 50,000 gaps take 0.05, 0.15 and 0.4 s for them.
+ROUNDS = {2: 20, 4: 36, 8: 64}
 # Hidden states of a chain that is bent: 8 took four times as long and predicted no better.
 BENT_STATES = 4
 

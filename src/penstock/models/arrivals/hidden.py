@@ -169,7 +169,7 @@ def backward(chances: Floats, p: Floats, shrinks: Floats, ahead: Floats, pairs: 
             ahead[k, j] *= after[j]
         if k:
             after[:] = 0.0
-            # Two loops, each along its rows: as one they took three times as long.
+            # Two loops, each along its rows, so that both are vectorised.
             for j in range(states):
                 for i in range(states):
                     after[i] += turned[j, i] * w[j]

