@@ -27,6 +27,8 @@ LOADS = (0.3, 0.5, 0.7, 0.85)
 DRAWS, WINDOWS = 3, 8
 # Logs of responses scatter by this much at least and at most: below is the noise of the draws themselves.
 SCATTER = (0.05, 0.5)
+# A window's length is taken to explain no more than this factor: else one with a single burst means an endless queue.
+BIAS_MOST = 1.5
 # Standard errors within which nothing is bent: with 1, samples of a known MAP were predicted at 0.76 of its response.
 FREE = 1.5
 # How firmly parameters keep to their likelihood's choice, against one standard error of a response.
@@ -95,7 +97,8 @@ def targets(gaps: Floats, begin: Hidden, rng: np.random.Generator) -> list[Targe
 def _corrected(seen: float, exact: float, drawn: Sequence[float]) -> tuple[float, float]:
     logs = np.log(drawn)
     error = min(max(float(logs.std(ddof=1)), SCATTER[0]), SCATTER[1])
-    return seen * exact / math.exp(float(logs.mean())), error
+    bias = min(max(exact / math.exp(float(logs.mean())), 1 / BIAS_MOST), BIAS_MOST)
+    return seen * bias, error
 
 
 def _misses(arrivals: Map, target: Target) -> tuple[float, float]:

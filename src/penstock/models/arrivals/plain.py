@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from penstock.models.arrivals.fitted import Candidate
 from penstock.models.arrivals.window import SHORT, Window
-from penstock.models.markov.map import poisson, renewal
+from penstock.models.markov.chains import Floats
+from penstock.models.markov.map import Map, poisson, renewal
 from penstock.models.markov.map2 import map2
 from penstock.models.markov.phase_type import PHASES_MAX, PhaseType, fitted_service
+from penstock.models.queues.lindley import driven
+from penstock.models.queues.qbd import map_ph_1
 
 # What a short window's variability is raised by: its SCV has a standard error of about 2 SCV / √n, and correlation that
 # cannot be seen adds to it.
 SHORT_ERRORS = 4.0
 SHORT_BLOCK = 10
+# Exponentials of a mixture, points of the distribution that they are fitted to, and rounds.
+MIXED, POINTS, MIXING = 4, 2000, 100
+LOADS = (0.3, 0.7)
 
 
 def fit_plain(window: Window, states_max: int) -> list[Candidate]:
@@ -26,7 +36,7 @@ def fit_plain(window: Window, states_max: int) -> list[Candidate]:
     if window.is_poisson:
         return [Candidate(poisson(1.0), "poisson", 0.0, ("no sign of bursts: Poisson",))]
     if window.is_renewal:
-        return [_renewal(window.scv, window.third, states_max)]
+        return _independent(window, states_max)
     return []
 
 
@@ -39,6 +49,35 @@ def fit_two_states(window: Window) -> list[Candidate]:
     found = map2(1.0, 1 + window.scv, window.third, gamma)
     error = abs(float(found.map.autocorrelation([1])[0]) - first) if found.map.states > 1 else abs(first)
     return [Candidate(found.map, "kpc", error, found.notes)]
+
+
+def _independent(window: Window, states_max: int) -> list[Candidate]:
+    """By moments, or by the likelihood of a mixture: whichever queue is nearer to the window's own."""
+    found = [_renewal(window.scv, window.third, states_max)]
+    if window.scv > 1:
+        notes = found[0].notes[:1]
+        found.append(Candidate(renewal(mixture(window.gaps, min(MIXED, states_max))), "renewal", 0.0, notes))
+    own = driven(window.gaps, LOADS, [np.random.default_rng(0)])
+    return [replace(one, score=_distance(one.map, [each.mean for each in own])) for one in found]
+
+
+def _distance(arrivals: Map, own: Sequence[float]) -> float:
+    pairs = zip(LOADS, own, strict=True)
+    return sum(
+        abs(math.log(map_ph_1(arrivals, PhaseType.erlang(2, load)).mean_s / load / mean)) for load, mean in pairs
+    )
+
+
+def mixture(gaps: Floats, parts: int) -> PhaseType:
+    """A hyperexponential of mean 1 by EM: what moments miss where few long gaps make them."""
+    x = np.quantile(gaps, (np.arange(POINTS) + 0.5) / POINTS)
+    rates, shares = 10 ** np.linspace(-1.5, 1.5, parts), np.full(parts, 1 / parts)
+    for _ in range(MIXING):
+        chances = shares * rates * np.exp(-np.outer(x, rates)) + 1e-300
+        chances /= chances.sum(axis=1, keepdims=True)
+        shares, rates = chances.mean(axis=0), chances.sum(axis=0) / np.maximum(x @ chances, 1e-300)
+    law = PhaseType.hyperexponential(shares / shares.sum(), 1 / rates)
+    return law.with_mean(1.0)
 
 
 def _renewal(scv: float, third: float, states_max: int) -> Candidate:

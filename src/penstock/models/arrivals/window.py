@@ -19,8 +19,11 @@ ARRIVALS_LEAST = 100
 SHORT, MODEST = 500, 2000
 # A gap so many times the 99.9th percentile is an outage, not an arrival pattern: it alone would make m2 and m3.
 OUTAGE = 50.0
-# From this share of equal timestamps on they are batches; fewer are spread within the clock's step.
-TIES = 0.01
+# Fewer equal timestamps than this are spread within the clock's step. More are batches, unless the clock is so coarse
+# that its step, in mean gaps, is at least this part of their share: then rounding made them.
+TIES, EXPLAINED = 0.01, 0.5
+# Gaps that differ by less, in mean gaps, differ by rounding.
+FINEST = 1e-4
 # The 99 % point of chi-square with 20 degrees: no correlation in the first 20 lags (Ljung and Box).
 LAGS, CHI_SQUARE = 20, 37.57
 # Blocks of so many gaps tell slow changes of the rate that are too weak for single lags.
@@ -44,7 +47,7 @@ class Window:
     tied: float
     """The share of arrivals that came with the one before them, where these were taken out of `gaps`."""
     step: float
-    """The clock's step in mean gaps; 0 where no two arrivals were at one time."""
+    """The clock's step in mean gaps, where there are batches; else 0."""
     notes: tuple[str, ...]
     count: int
     """Gaps before ties were taken out."""
@@ -57,15 +60,12 @@ class Window:
         gaps = gaps / mean_s
         zero = gaps <= 0
         tied = float(zero.mean())
-        step = float(gaps[~zero].min()) if tied else 0.0
         if not tied:
             return cls(gaps, mean_s, 0.0, 0.0, notes, len(gaps))
-        count = len(gaps)
-        if tied < TIES:
-            # A fixed seed: the same window is always fitted alike.
-            gaps[zero] = step * np.random.default_rng(0).uniform(1e-3, 1, int(zero.sum()))
-            notes = (*notes, f"{tied:.2%} equal times spread over a clock step")
-            return cls(gaps / gaps.mean(), mean_s, 0.0, step, notes, count)
+        count, step = len(gaps), _clock_step(gaps)
+        if tied < TIES or step >= EXPLAINED * tied:
+            notes = (*notes, f"{tied:.2%} equal times spread over the clock's step")
+            return cls(_spread(gaps, step), mean_s, 0.0, 0.0, notes, count)
         gaps = gaps[~zero]
         scale = float(gaps.mean())
         notes = (*notes, f"{tied:.1%} of the arrivals are in batches")
@@ -191,6 +191,19 @@ def _checked(gaps_s: npt.ArrayLike) -> Floats:
     if not gaps.any():
         raise BadInput("arrivals: all gaps are zero; give times with a finer clock")
     return gaps
+
+
+def _clock_step(gaps: Floats) -> float:
+    """The least difference between two gaps: 1 ms on a clock of milliseconds, next to nothing on a fine one."""
+    values = np.unique(np.round(gaps / FINEST))
+    return float(np.diff(values).min()) * FINEST
+
+
+def _spread(gaps: Floats, step: float) -> Floats:
+    """Arrivals anywhere within their clock's step; a fixed seed, so that the same window is always fitted alike."""
+    times = np.append(0.0, np.cumsum(gaps)) + np.random.default_rng(0).uniform(0, step, len(gaps) + 1)
+    spread = np.maximum(np.diff(np.sort(times)), 1e-6 * step)
+    return np.asarray(spread / spread.mean(), dtype=np.float64)
 
 
 def _without_outages(gaps: Floats) -> tuple[Floats, tuple[str, ...]]:

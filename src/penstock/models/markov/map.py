@@ -139,11 +139,13 @@ class Map:
 
     def in_batches(self, tied: float, step_s: float) -> Map:
         """Each arrival is followed at once by another with this probability: after a clock's step in the mean."""
-        here, states = np.eye(self.states), self.states
-        d0, d1 = np.zeros((2 * states, 2 * states)), np.zeros((2 * states, 2 * states))
-        d0[:states, :states], d0[states:, states:] = self.D0, -here / step_s
-        d1[:states, :states], d1[:states, states:] = (1 - tied) * self.D1, tied * self.D1
-        d1[states:, :states], d1[states:, states:] = (1 - tied) * here / step_s, tied * here / step_s
+        # Each state in which an arrival can end has a copy: there the batch goes on.
+        ends, states = np.flatnonzero(self.D1.any(axis=0)), self.states
+        total, here = states + len(ends), np.eye(states)[ends] / step_s
+        d0, d1 = np.zeros((total, total)), np.zeros((total, total))
+        d0[:states, :states], d0[states:, states:] = self.D0, -np.eye(len(ends)) / step_s
+        d1[:states, :states], d1[:states, states:] = (1 - tied) * self.D1, tied * self.D1[:, ends]
+        d1[states:, :states], d1[states:, states:] = (1 - tied) * here, tied * here[:, ends]
         return Map(d0, d1)
 
     def superposed(self, other: Map) -> Map:
