@@ -1,22 +1,24 @@
-"""`python -m benchmarks [NAME…]`: run the benchmarks, all of them or some."""
+"""`python -m benchmarks [NAME…] [--OPTION VALUE]`: run the benchmarks, all or some; options are the last one's."""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
 
-NAMES = ("replay", "bound", "report", "sweep", "trace", "subsets", "decide")
+NAMES = ("replay", "bound", "report", "sweep", "trace", "subsets", "decide", "arrivals")
 LONG = ("mst", "live", "foreign", "faults")  # by name only: these take the best part of an hour
 
 
-def main(wanted: list[str]) -> int:
+def main(words: list[str]) -> int:
+    first = next((place for place, word in enumerate(words) if word.startswith("--")), len(words))
+    wanted, options = words[:first], words[first:]
     wrong = [name for name in wanted if name not in (*NAMES, *LONG)]
     if wrong:
         print(f"no benchmark '{wrong[0]}': there are {', '.join((*NAMES, *LONG))}", file=sys.stderr)
         return 2
     for name in wanted or NAMES:
         print(f"== {name}", flush=True)
-        import_module(f"benchmarks.{name}").main()
+        import_module(f"benchmarks.{name}").main(*(options if wanted and name == wanted[-1] else ()))
     return 0
 
 

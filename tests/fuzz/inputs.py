@@ -117,6 +117,15 @@ def series(_: Good, rng: random.Random, path: Path) -> None:
         write_table([{"time": mutate.value(rng), "arrivals": mutate.value(rng)} for _ in range(3)], path)
 
 
+def gaps(_: Good, rng: random.Random, path: Path) -> None:
+    """Times between arrivals, one a line."""
+    values = [rng.expovariate(1.0) * rng.choice((0.2, 3.0)) for _ in range(rng.choice((120, 700)))]
+    for at in rng.sample(range(len(values)), rng.randint(1, 4)):
+        values[at] = mutate.near(values[at], rng)
+    written = "\n".join(map(repr, values))
+    path.write_bytes(mutate.text(written, rng) if rng.random() < 0.3 else written.encode())
+
+
 Spoil = Callable[[Good, random.Random, Path], None]
 
 

@@ -37,6 +37,7 @@ COMMANDS = {
     "advise": "say how many workers a rate needs",
     "reproduce": "recompute a paper's claims: theirs beside ours",
     "sweep": "thousands of replays as one Spark job",
+    "arrivals": "how bursty a stream is, and what that costs",
     "calibrate": "make a scenario of live journals, and say how far it is off",
     "serve": "a journal as a live page, on this machine alone",
     "status": "how a run stands, on one screen",
