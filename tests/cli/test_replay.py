@@ -15,7 +15,7 @@ from penstock.cli.main import main
 from penstock.core.journal import Journal
 from penstock.core.score import score
 
-ALL = ["static-peak", "static-average", "threshold", "mst", "filtered", "clairvoyant"]
+ALL = ["static-peak", "static-average", "threshold", "mst", "filtered", "deadline", "clairvoyant"]
 
 
 @pytest.fixture

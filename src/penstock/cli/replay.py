@@ -27,7 +27,7 @@ from penstock.sim.derive import Given, World
 from penstock.sim.series import SeriesOptions, read_series
 
 MISSED = 1
-ALL = ("static-peak", "static-average", "threshold", "mst", "filtered", "clairvoyant")
+ALL = ("static-peak", "static-average", "threshold", "mst", "filtered", "deadline", "clairvoyant")
 
 ABOUT = """\
 Replay a rate series through scaling policies, and compare what each would have cost, how long it

@@ -19,7 +19,7 @@ from penstock.core.text import some_of
 from penstock.core.typed import typed
 from penstock.models.evidence import Evidence, evidence_of
 from penstock.models.meters import trigger_offset_s
-from penstock.policies.guards import OPTIONS
+from penstock.policies.guards import OPTIONS, Guards
 from penstock.policies.naming import Named
 from penstock.runs.replay import replay
 from penstock.sim.derive import Given, World
@@ -158,8 +158,9 @@ def _built(named: Named, job: Job, evidence: Evidence) -> Policy:
     """With the safety rules that stood around it; journals of earlier versions tell them among the facts."""
     header = evidence.header
     rules = typed(dict(header.rules) or header.facts.get("rules", {}), dict[str, Any], "rules")
-    if header.seed is not None:
-        return named.build(job, rules)
     if not rules.keys() <= OPTIONS.keys():
         raise BadInput(f"its header has rules that are not known here: {some_of(rules)}")
+    typed(rules, Guards, "rules")
+    if header.seed is not None:
+        return named.build(job, rules)
     return replace(named, parameters={**rules, **named.parameters}).build_safe(job, lambda _: False)
