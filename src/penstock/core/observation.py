@@ -22,7 +22,9 @@ class WorkerStats:
     """Work done per second of CPU, relative to a worker as it should be; None where nobody measures it."""
     input_rate: float = 0.0
     paid_since_s: float = 0.0
-    """When it was asked for; of a worker that was there before, when it was first seen."""
+    """When it was asked for; of a worker that was there before, when it began to run."""
+    runs_since_s: float | None = None
+    """When it began to run; None in journals of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ class Learned:
             batch = seen.batch
             if batch is not None and seen.processed > processed:
                 ended_s = seen.time_s - batch.age_s
-                crew = [name for name, worker in seen.workers.items() if worker.paid_since_s < ended_s]
+                crew = [name for name, worker in seen.workers.items() if (worker.runs_since_s or 0.0) < ended_s]
                 self.note(batch.rows, batch.execution_s - batch.fixed_s, batch.fixed_s, crew)
             processed = seen.processed
 

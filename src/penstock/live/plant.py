@@ -82,7 +82,7 @@ class SparkPlant:
         if not self._used and self._before is None:
             # A job that has just begun gets its executors one by one: all that came before the first look are its own.
             self._slots = Slots(Allocation.of(max(1, len(there))))
-        self._slots.settle(sorted(there, key=_age))
+        self._slots.settle(sorted(there, key=_age), now_s - self.origin_s)
         self.queries.learn(news, there)
         if not self._used:
             # A load is the difference of two readings; the first alone would look like an idle job.
@@ -97,7 +97,7 @@ class SparkPlant:
             return
         self._request(len(target.workers))
         if target.workers != self._slots.target.workers:
-            self._slots.retarget(target)
+            self._slots.retarget(target, time.time() - self.origin_s)
 
     def tend(self) -> None:
         """End what nobody wants, between two batches; called several times a second."""
@@ -164,6 +164,8 @@ class SparkPlant:
             operators=queries.stats(now_s),
             paths=queries.take_responses(),
             batch=queues[0].batch(now_s, self._trigger_s),
+            pending=self._slots.pending,
+            late_s=queries.take_late_s(now_s, span_s),
         )
 
     def _workers(self, running: Allocation, there: Mapping[str, Executor], span_s: float) -> WorkerTable:
@@ -176,10 +178,13 @@ class SparkPlant:
         usual = sum(read.values()) / len(read) if read else 0.0
         memory = [there[each].memory_mb if each in there else 0.0 for each in held]
         since = [there[each].since_s - self.origin_s if each in there else 0.0 for each in held]
+        asked = [self._slots.asked_s(name) for name in names]
+        # An executor that stayed in a new slot is paid all the while.
+        paid = [ran if at is None else min(at, ran) for at, ran in zip(asked, since, strict=True)]
         cpu = [max(0.0, read.get(each, usual)) for each in held]
         if isinstance(self._busy, SlotTime):  # a measured CPU is what it is
             cpu = [self.queries.load(each, len(names)) for each in cpu]
-        return WorkerTable(names, {"cpu": cpu, "memory_mb": memory, "paid_since_s": since})
+        return WorkerTable(names, {"cpu": cpu, "memory_mb": memory, "paid_since_s": paid, "runs_since_s": since})
 
 
 def _age(name: str) -> tuple[int, str]:

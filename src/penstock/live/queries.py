@@ -40,15 +40,12 @@ class Queries:
         self._lost_s = 0.0
 
     def watch(self, query: StreamingQuery, before: Step | None, origin_s: float) -> None:
-        """From now on; the counters of an earlier controller go on with the first query."""
+        """From now on; each query goes on with the counters that an earlier controller kept of it."""
         window_s = max(self._job.tick_s, self._job.trigger_s or 0.0)
         queue = QueryQueue(time.time(), self._job.objective.latency_s or 1.0, window_s)
         watched = Watched(self._spark, query, queue, self._places)
-        if before is not None and not self._watched:
-            seen = before.seen
-            oldest_s = None if seen.latency_s is None else origin_s + seen.time_s - seen.latency_s
-            queue.go_on(seen.arrived, seen.processed, oldest_s)
-            watched.go_on(seen.batch.number if seen.batch else None)
+        if before is not None:
+            _go_on(watched, _name(query, len(self._watched) + 1), before, origin_s)
         self._watched[query.id] = watched
         # A line through the batches of all queries would be none.
         is_alone = len(self._watched) == 1
@@ -120,7 +117,15 @@ class Queries:
         return _all_known([each.latency_s(now_s) for each in self.queues], max)
 
     def stats(self, now_s: float) -> dict[str, OperatorStats]:
-        return {name: queue.stats(now_s) for name, queue in zip(self._names, self.queues, strict=True)}
+        trigger_s = self._job.trigger_s or 0.0
+        return {name: queue.stats(now_s, trigger_s) for name, queue in zip(self._names, self.queues, strict=True)}
+
+    def take_late_s(self, now_s: float, span_s: float) -> float | None:
+        """Seconds of the interval in which some event was too old; None where nobody knows, or no age is too much."""
+        late = [each.take_late_s(now_s) for each in self.queues]
+        if self._job.objective.latency_s is None or (longest := _all_known(late, max)) is None:
+            return None
+        return min(longest, span_s)
 
     def take_responses(self) -> dict[str, Responses]:
         """Response times since the last call, of the queries of which they are known."""
@@ -129,7 +134,7 @@ class Queries:
 
     @property
     def _names(self) -> list[str]:
-        return [each.query.name or f"query {number}" for number, each in enumerate(self._watched.values(), 1)]
+        return [_name(each.query, number) for number, each in enumerate(self._watched.values(), 1)]
 
     def capacity(self, workers: int) -> float:
         """By the model; before one is learnt, as fast as the last batches were."""
@@ -168,6 +173,20 @@ class Queries:
                 return False
             time.sleep(LOOK_S)
         return True
+
+
+def _name(query: StreamingQuery, number: int) -> str:
+    return str(query.name or f"query {number}")
+
+
+def _go_on(watched: Watched, name: str, before: Step, origin_s: float) -> None:
+    """Counters that an earlier controller kept of this query; one that it did not know begins anew."""
+    seen, own = before.seen, before.seen.operators.get(name)
+    if own is None or own.arrived is None or own.processed is None:
+        return
+    oldest_s = None if own.latency_s is None else origin_s + seen.time_s - own.latency_s
+    watched.queue.go_on(own.arrived, own.processed, oldest_s)
+    watched.go_on(own.batch.number if own.batch else None)
 
 
 def _all_known(values: list[float | None], whole: Callable[[list[float]], float]) -> float | None:

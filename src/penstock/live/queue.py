@@ -134,13 +134,21 @@ class QueryQueue:
         responses = self._fifo.take_responses()
         return responses if self.knows_lag else None
 
-    def stats(self, now_s: float) -> OperatorStats:
+    def take_late_s(self, now_s: float) -> float | None:
+        """Seconds since the last call in which the oldest event was too old; None where nobody knows."""
+        late_s = self._fifo.take_late_s(now_s)
+        return late_s if self.knows_lag else None
+
+    def stats(self, now_s: float, trigger_s: float = 0.0) -> OperatorStats:
         return OperatorStats(
             input_rate=round(self._rates[0], 3),
             output_rate=round(self._rates[1], 3),
             backlog=None if self.backlog is None else round(self.backlog, 3),
             latency_s=self.latency_s(now_s),
             state_mb=self.last.state_mb if self.last else 0.0,
+            arrived=self.arrived,
+            processed=self.processed,
+            batch=self.batch(now_s, trigger_s),
         )
 
     def batch(self, now_s: float, trigger_s: float) -> Batch | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from penstock.core.allocation import Allocation, Worker
@@ -17,8 +17,10 @@ class Slots:
     (['w1'], '7')
     """
 
-    def __init__(self, target: Allocation) -> None:
+    def __init__(self, target: Allocation, asked_s: Mapping[str, float] | None = None) -> None:
         self.target = target
+        self._asked_s = dict(asked_s or {})
+        """When each slot was asked for, where somebody asked."""
         self.lost = 0
         """Executors that went without being told to."""
         self._executors: dict[Worker, str] = {}
@@ -26,11 +28,14 @@ class Slots:
         self._surplus: list[str] = []
         self._told: set[str] = set()
 
-    def retarget(self, target: Allocation) -> None:
+    def retarget(self, target: Allocation, now_s: float = 0.0) -> None:
         """Slots that are no longer wanted are left as soon as may be; who was not told to go yet stays in a new one.
 
         4 → 3 → 4 within a batch would otherwise end a warm executor and start a cold one.
         """
+        known = {worker.name for worker in self.target.workers}
+        kept = {name: asked_s for name, asked_s in self._asked_s.items() if name in known}
+        self._asked_s = kept | {worker.name: now_s for worker in target.workers if worker.name not in known}
         self.target = target
         for worker in [worker for worker in self._executors if worker not in target.workers]:
             self._leaving[worker] = self._executors.pop(worker)
@@ -42,13 +47,14 @@ class Slots:
             else:
                 self._surplus.remove(name)
 
-    def settle(self, executors: Iterable[str]) -> None:
+    def settle(self, executors: Iterable[str], now_s: float = 0.0) -> None:
         """Take note of the executors that live: the oldest go to the oldest empty slots."""
         there = list(executors)
         self._told &= set(there)
         for worker in [worker for worker, name in self._executors.items() if name not in there]:
             self.lost += 1
             del self._executors[worker]
+            self._asked_s[worker.name] = now_s  # another one is asked for in its place
         self._leaving = {worker: name for worker, name in self._leaving.items() if name in there}
         taken = {*self._executors.values(), *self._leaving.values(), *self._told}
         free, empty = [name for name in there if name not in taken], self._empty
@@ -60,6 +66,15 @@ class Slots:
         """What exists: those that are to leave, too, until they have left."""
         held = [worker for worker in self.target.workers if worker in self._executors]
         return replace(self.target, workers=(*held, *self._leaving))
+
+    @property
+    def pending(self) -> dict[str, float]:
+        """Slots without an executor, and when they were asked for."""
+        return {worker.name: self._asked_s.get(worker.name, 0.0) for worker in self._empty}
+
+    def asked_s(self, worker: str) -> float | None:
+        """When a slot was asked for; None for one that was there before."""
+        return self._asked_s.get(worker)
 
     def executor(self, worker: str) -> str | None:
         """The executor in a slot, by the slot's name."""

@@ -142,7 +142,11 @@ def _joined_between(seen: Observation, name: str, before_s: float, asked_s: floa
 
     One that lived before its slot was asked for did not start: it was to leave from another, and stayed.
     """
-    since_s = seen.workers[name].paid_since_s if name in seen.workers.names else -math.inf
+    since_s = -math.inf
+    if name in seen.workers.names:
+        worker = seen.workers[name]
+        # In journals of earlier versions a live worker was paid from when it ran.
+        since_s = worker.paid_since_s if worker.runs_since_s is None else worker.runs_since_s
     if asked_s is not None and 0 < since_s < asked_s:
         return since_s, since_s
     return (since_s, since_s) if before_s < since_s <= seen.time_s else (before_s, seen.time_s)

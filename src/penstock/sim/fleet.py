@@ -23,6 +23,7 @@ class _Slot:
     paid_since_s: float
     speed: float = 0.0
     runs: bool = False
+    runs_since_s: float = 0.0
     gone: bool = False
 
 
@@ -50,6 +51,7 @@ class Fleet:
         self.speeds: tuple[float, ...] = ()
         self.alike = True
         self.paid_since_s: tuple[float, ...] = ()
+        self.runs_since_s: tuple[float, ...] = ()
         self.pending: Mapping[str, float] = {}
         """Workers that were asked for and do not run yet: when each was asked for."""
         self._by_name: Mapping[str, float] = {}
@@ -122,7 +124,7 @@ class Fleet:
             self._at(now_s + delay_s, self._ready, slot)
 
     def _ready(self, now_s: float, slot: _Slot) -> None:
-        slot.runs = True
+        slot.runs, slot.runs_since_s = True, now_s + self.shown_later_s
         spec = slot.spec
         if spec.warm_s > 0:
             slot.speed = spec.warm_speed * slot.factor
@@ -178,6 +180,7 @@ class Fleet:
             self.running = self.target.only(self._by_name)
             self.names = tuple(name for name, _ in who)
             self.paid_since_s = tuple(since_s for _, since_s in who)
+            self.runs_since_s = tuple(slot.runs_since_s for slot in running)
             self._who = who
 
     def _at(self, time_s: float, action: Callable[[float, _Slot], None], slot: _Slot) -> None:

@@ -57,6 +57,7 @@ class Gauges:
             "memory_mb": self._memory_column(memory_mb, count),
             "input_rate": input_rate,
             "paid_since_s": fleet.paid_since_s,
+            "runs_since_s": fleet.runs_since_s,
         }
         if served.loads is not None:
             # An engine that places operators knows each worker by itself, and measures how fast it is.
