@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
+
+
+def _without_progress(text: str) -> str:
+    """On a busy machine a command says every half minute how far it is, as in `16 replays, 0% (30 s)`."""
+    return "".join(line for line in text.splitlines(keepends=True) if not re.search(r"%.* s\)$", line))
 
 
 def interrupted(words: list[str], folder: Path, ready: str) -> subprocess.CompletedProcess[str]:
@@ -53,7 +59,7 @@ def test_a_replay_leaves_no_half_journal(long_series: Path) -> None:
     folder = long_series.parent
     words = ["replay", str(long_series), "--policy", "threshold", "--journal", "runs", "--report", "page.html"]
     done = interrupted(words, folder, ".part")
-    assert (done.returncode, done.stderr) == (130, "penstock: interrupted\n")
+    assert (done.returncode, _without_progress(done.stderr)) == (130, "penstock: interrupted\n")
     assert sorted(path.name for path in folder.rglob("*")) == ["rates.csv", "runs"]
 
 
@@ -78,7 +84,8 @@ def test_a_sweep_keeps_what_is_done_and_goes_on_from_there(tmp_path: Path) -> No
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "penstock: interrupted\n")
+    assert process.returncode == 130
+    assert _without_progress(err) == "penstock: interrupted\n"
     assert not (tmp_path / "results.parquet").exists()
     deadline = time.monotonic() + 10
     while running_in_session(process.pid) and time.monotonic() < deadline:

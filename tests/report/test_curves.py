@@ -176,3 +176,9 @@ def step(number: int, signals: dict[str, float]) -> Step:
 
 def replaced_latency(given: Step, latency_s: float) -> Step:
     return replace(given, seen=replace(given.seen, latency_s=latency_s))
+
+
+def test_a_step_without_a_length_is_no_division_by_zero(made: Made) -> None:
+    curves, step = Curves(Objective(120.0)), next(made(count=1).steps())
+    curves.add(replace(step, seen=replace(step.seen, span_s=0.0, late_s=0.5)))
+    assert curves.steps == 1

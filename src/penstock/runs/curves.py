@@ -81,7 +81,7 @@ class Curves:
     def _missed(self, step: Step, arrived: float) -> float:
         """The part of a step's time in which the objective is missed."""
         missed = self._objective.missed(step.seen, arrived, step.could)
-        return math.nan if missed is None else self._objective.missed_s(step.seen, missed) / step.seen.span_s
+        return math.nan if missed is None else self._objective.missed_s(step.seen, missed) / (step.seen.span_s or 1.0)
 
     @property
     def names(self) -> tuple[str, ...]:
