@@ -14,6 +14,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.core.journal import Journal
 from penstock.core.score import score
+from penstock.policies.deadline import PARTS
 
 ALL = ["static-peak", "static-average", "threshold", "mst", "filtered", "deadline", "clairvoyant"]
 
@@ -229,3 +230,11 @@ def test_an_interval_in_the_scenario_beside_a_trace_is_kept_or_refused(
     path.write_text("tick_s = 45\n" + trace)
     assert replay(*words, "--policy", "static:workers=40") == 2
     assert "tick_s 45 s: the load's intervals are 60 s" in capsys.readouterr().err
+
+
+def test_ablate_shows_the_policy_without_each_of_its_parts(series: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay(series, "--ablate", "--output", "csv") == 0
+    names = [row["name"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))]
+    assert names == ["deadline", *(f"deadline:without={part}" for part in PARTS)]
+    assert replay(series, "--policy", "threshold", "--ablate") == 2
+    assert "threshold has no parts" in capsys.readouterr().err

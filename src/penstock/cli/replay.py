@@ -55,6 +55,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("replay", help=help_, description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("trace", nargs="?", type=Path, metavar="TRACE", help="rate series: CSV or Parquet")
     parser.add_argument("--policy", action="append", metavar="NAME", help="repeatable; all of them if not given")
+    parser.add_argument("--ablate", action="store_true", help="also without each of its parts: what is each worth?")
     parser.add_argument("--bare", action="store_true", help="without the safety rules that stand around a live policy")
     parser.add_argument("--scenario", type=Path, metavar="FILE", help="TOML: workers, noise, batches, operators, …")
     _add_series(parser)
@@ -98,7 +99,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    policies = [Named.parse(name) for name in options.policy or ALL]
+    policies = [Named.parse(name) for name in _names(options)]
     scenario = world_of(options).scenario()
     if options.report:
         writable(options.report)
@@ -118,6 +119,21 @@ def run(options: argparse.Namespace) -> int:
             print(f"report: {one_line(str(options.report))}", file=sys.stderr)
     missed = any(run.score.violations for run in comparison.runs)
     return MISSED if options.check and missed else 0
+
+
+def _names(options: argparse.Namespace) -> list[str]:
+    """The policies asked for; with --ablate, each again without each of its parts."""
+    names: list[str] = list(options.policy or (("deadline",) if options.ablate else ALL))
+    if not options.ablate:
+        return names
+    found = []
+    for name in names:
+        parts = getattr(Named.parse(name).maker, "parts", ())
+        if not parts:
+            raise BadInput(f"--ablate: policy {name} has no parts to leave out; deadline has")
+        joint = "," if ":" in name else ":"
+        found += [name, *(f"{name}{joint}without={part}" for part in parts)]
+    return found
 
 
 def world_of(options: argparse.Namespace) -> World:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from penstock.core.allocation import Allocation, BatchRule, Knob
+from penstock.core.bounds import between
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Decision
@@ -37,10 +38,14 @@ class Deadline:
     """
 
     source: ClassVar[str] = "Penstock's own"
+    parts: ClassVar[tuple[str, ...]] = PARTS
 
     def __init__(
         self, job: Job, phi: float = 0.0, kappa: float = 1.5, release: float = 2 / 3, without: str = ""
     ) -> None:
+        between("deadline:phi", phi, 0, 1)
+        between("deadline:kappa", kappa, 0, 100)
+        between("deadline:release", release, 0, 1)
         off = frozenset(filter(None, without.split("+")))
         if off - set(PARTS):
             raise BadInput(f"deadline:without={without}: its parts are {', '.join(PARTS)}, joined by +")
