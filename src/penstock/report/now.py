@@ -52,7 +52,7 @@ def _seen_last(header: Header, step: Step, missed: bool | None) -> list[Figure]:
         # The objective stands beside what it is about.
         Figure(*rate, "events arriving" if by_latency else kept, "rate", bool(missed) and not by_latency),
         Figure("Capacity", f"{show.count(seen.capacity)}/s", _needed(seen.input_rate, seen.capacity), "capacity"),
-        Figure("Load", show.share(load), "mean CPU of the workers", "load"),
+        Figure("Load", show.share(load), "mean over the workers", "load"),
         Figure(*backlog, _wait(seen.backlog, seen.capacity), "backlog"),
         Figure(*latency, kept if by_latency else "of the oldest event", "latency", bool(missed) and by_latency),
     ]
