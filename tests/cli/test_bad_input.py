@@ -304,3 +304,8 @@ def test_a_background_job_still_ignores_ctrl_c(here: Path) -> None:
             os.kill(process.pid, signal.SIGINT)
     assert json.loads(process.communicate(timeout=120)[0])["policies"]
     assert process.returncode == 0
+
+
+def test_a_null_byte_in_a_word_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "rates.csv", "--journal", "\0"]) == 2
+    assert "holds a null byte" in capsys.readouterr().err

@@ -123,6 +123,8 @@ def _need_text(word: str) -> None:
         word.encode()
     except UnicodeEncodeError:
         raise BadInput(f"{word.encode(errors='surrogateescape')!r} is not UTF-8: rename what it names") from None
+    if "\0" in word:
+        raise BadInput(f"{word!r} holds a null byte: no file or name does")
 
 
 def described(error: Exception) -> str:
