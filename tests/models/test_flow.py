@@ -37,7 +37,8 @@ class TestAStep:
         assert done.nominal == {"parse": 40.0, "count": 80.0, "store": 80.0}
         assert done.could == pytest.approx({"parse": 100.0, "count": 60.0, "store": 100.0})
         assert done.served == pytest.approx({"parse": 40.0, "count": 60.0, "store": 80.0})
-        assert done.waiting == Waiting({"count": pytest.approx(20.0)})
+        assert done.waiting.backlog == pytest.approx({"count": 20.0})
+        assert done.waiting.under_way == {}
 
     def test_relative_throughput_is_results_to_those_the_arrivals_lead_to(self) -> None:
         done = step(Deployed(FLOW, PLACES), at(4.0))
@@ -117,10 +118,10 @@ class TestSteps:
 
 
 class TestLinks:
-    # parse is on w1; half of count's power would be 1.0 on w1 and 0.5 on w2: a third of its messages cross, all of store's.
+    # parse is on w1. Of count's power 1.0 is on w1 and 0.5 on w2: a third of its messages cross, and all of store's.
     def test_a_slow_link_holds_messages_back(self) -> None:
         done = step(Deployed(FLOW, PLACES), at(3.0, links=Links({("w1", "w2"): 4.0}, message_mb=1.0)))
-        # 60 messages for each: 60 / 3 + 60 = 80 MB for a link of 4 · 10 = 40 MB: half of what each edge has goes through.
+        # 60 messages for each: 60 / 3 + 60 = 80 MB for a link of 4 · 10 = 40 MB: half of each edge's goes through.
         assert done.came["count"] == pytest.approx(30.0)
         assert done.came["store"] == pytest.approx(30.0)
         assert done.waiting.under_way == pytest.approx({("parse", "count"): 30.0, ("parse", "store"): 30.0})

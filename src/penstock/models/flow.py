@@ -64,6 +64,8 @@ class Deployed:
     """For each operator, the worker of each of its instances, as in an `Allocation`."""
     inputs: Mapping[str, tuple[str, ...]] = field(init=False, compare=False, repr=False)
     """For each operator, those that feed it."""
+    sinks: Mapping[str, float] = field(init=False, compare=False, repr=False)
+    """Operators that feed no other, and the results of each for one message."""
 
     def __post_init__(self) -> None:
         inputs = {operator.name: operator.after for operator in self.flow.operators}
@@ -71,10 +73,11 @@ class Deployed:
             if name not in inputs:
                 raise unknown("operator with instances", name, inputs)
         object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "sinks", {sink.name: self.flow.selectivities[sink.name] for sink in self.flow.sinks})
 
     def power(self, name: str, speeds: Mapping[str, float]) -> float:
         """Core-seconds a second that all instances of an operator have."""
-        return sum(speeds.get(worker, 0.0) for worker in self.instances.get(name, ()))
+        return sum([speeds.get(worker, 0.0) for worker in self.instances.get(name, ())])
 
 
 def step(deployed: Deployed, given: Conditions, waiting: Waiting = NOTHING, shed: bool = False) -> Flowed:
@@ -88,7 +91,7 @@ def step(deployed: Deployed, given: Conditions, waiting: Waiting = NOTHING, shed
     could = {name: _could(deployed.power(name, given.speeds) * span_s, flow.costs_s[name]) for name in flow.order}
     limits = _limits(deployed, given, offered, waiting)
     came, served, left = _passed(deployed, nominal, could, limits, waiting)
-    deliverable, delivered = _results(flow, nominal), _results(flow, served)
+    deliverable, delivered = _results(deployed, nominal), _results(deployed, served)
     kept, lost = (NOTHING, left.total) if shed else (left, 0.0)
     return Flowed(span_s, nominal, offered, came, served, could, kept, lost, deliverable, delivered)
 
@@ -135,17 +138,18 @@ def _passed(
     """What came to each operator, what it served, and what is left."""
     came, served = dict[str, float](), dict[str, float]()
     backlog, under_way = dict[str, float](), dict[Edge, float]()
+    selectivities, waited, sent_before = deployed.flow.selectivities, waiting.backlog, waiting.under_way
     for name in deployed.flow.order:
         inputs = deployed.inputs[name]
         arrived = 0.0 if inputs else nominal[name]
         for before in inputs:
             edge = (before, name)
-            sent = served[before] * deployed.flow.selectivities[before] + waiting.under_way.get(edge, 0.0)
+            sent = served[before] * selectivities[before] + sent_before.get(edge, 0.0)
             carried = min(sent, limits.get(edge, math.inf))
             if sent > carried:
                 under_way[edge] = sent - carried
             arrived += carried
-        here = arrived + waiting.backlog.get(name, 0.0)
+        here = arrived + waited.get(name, 0.0)
         came[name], served[name] = arrived, min(here, could[name])
         if here > served[name]:
             backlog[name] = here - served[name]
@@ -205,5 +209,5 @@ def _could(work_s: float, cost_s: float) -> float:
     return work_s / cost_s if cost_s else math.inf
 
 
-def _results(flow: Dataflow, counts: Mapping[str, float]) -> float:
-    return sum(counts[sink.name] * flow.selectivities[sink.name] for sink in flow.sinks)
+def _results(deployed: Deployed, counts: Mapping[str, float]) -> float:
+    return sum(counts[name] * selectivity for name, selectivity in deployed.sinks.items())

@@ -73,7 +73,8 @@ class KnownFuture:
         self._truth = tuple(checked(value) for value in truth)
         self._errors, self._seed, self._next = errors or Errors(), seed, 0
 
-    def note(self, value: float) -> None:  # noqa: ARG002
+    def note(self, value: float) -> None:
+        checked(value)
         self._next += 1
 
     def ahead(self, steps: int) -> Forecast:

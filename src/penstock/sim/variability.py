@@ -63,9 +63,10 @@ class Variability:
             between(f"{key}, its upper bound", high, low, 1)
 
 
-# What §II prints, met within a point over many seeds (a test holds that): EC2's cores 23 % of readings under 0.8 and 25 %
-# of changes over 20 %, its bandwidth 22 % and 20–30 %, FutureGrid's cores under 10 %. Dips that end with a chance of 0.6
-# would make 31 % jumps where 23 % are slow. The paper gives no number for the spread between machines: half is ours.
+# What §II prints, met within a point over many seeds (a test holds that): of EC2's cores 23 % of readings are under 0.8
+# and 25 % of changes over 20 %; of its bandwidth 22 % and 20–30 %; of FutureGrid's cores under 10 % are slow. Dips that
+# end with a chance of 0.6 would make 31 % jumps where 23 % are slow. The spread between machines is in Figure 1(c), but
+# as no number: half is our choice.
 EC2_CORES = Variability(0.23, 0.45, (0.45, 0.75), (0.88, 1.0), spread=0.5)
 EC2_BANDWIDTH = Variability(0.22, 0.45, (0.45, 0.75), (0.88, 1.0), spread=0.5)
 FUTUREGRID_CORES = Variability(0.08, 0.45, (0.45, 0.75), (0.88, 1.0), spread=0.5)
