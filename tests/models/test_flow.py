@@ -135,9 +135,16 @@ class TestLinks:
         assert period.waiting.total == pytest.approx(0.0, abs=1e-9)
         assert period.relative == pytest.approx(1.0)
 
+    def test_messages_under_way_need_the_link_again(self) -> None:
+        links = Links({("w1", "w2"): 4.0}, 1.0)
+        period = over([Deployed(FLOW, PLACES)] * 2, [at(6.0, links=links), at(0.0, links=links)])
+        # 120 each are 40 + 120 = 160 MB, of which 40 go: 30 each. The 90 left are 120 MB, a third of which goes.
+        assert [each.came["store"] for each in period.steps] == pytest.approx([30.0, 30.0])
+        assert period.waiting.under_way[("parse", "store")] == pytest.approx(60.0)
+
     def test_operators_on_one_worker_need_no_network(self) -> None:
         places = dict.fromkeys(PLACES, ("w1",))
-        done = step(Deployed(FLOW, places), at(1.0, links=Links({("w1", "w2"): 0.0}, 1.0)))
+        done = step(Deployed(FLOW, places), at(1.0, links=Links({("w1", "w2"): 0.0, ("w1", "w1"): 0.0}, 1.0)))
         assert done.relative == 1.0
 
     def test_a_wide_link_changes_nothing(self) -> None:

@@ -111,6 +111,12 @@ class TestSection6A2:
             near.append(abs(knows.ahead(6)[1] - 1))
         assert np.mean(near) < 0.5 * np.mean(far)
 
+    def test_errors_are_drawn_anew_with_each_step(self) -> None:
+        knows = oracle(Errors(0.1), [1.0] * 20)
+        before = list(knows.ahead(5))
+        knows.note(1.0)
+        assert list(knows.ahead(5))[1:] != before[1:]
+
     def test_the_truth_lies_within_its_interval_in_nine_of_ten(self) -> None:
         within = 0
         for seed in range(2000):

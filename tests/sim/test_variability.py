@@ -116,6 +116,11 @@ class TestRecorded:
         found = RecordedSpeeds({"a": [(0.0, 50.0), (1.0, 200.0)], "b": [(0.0, 150.0)]}).relative()
         assert found.table == {"a": [0.25, 1.0], "b": [0.75]}
 
+    def test_seconds_since_1970_can_be_counted_from_the_first_reading(self, tmp_path: Path) -> None:
+        text = "time,worker,speed\n1700000060,a,2000\n1700000000,b,1000\n1700000120,a,500\n"
+        found = read_speeds(self.table(tmp_path, text)).from_zero()
+        assert [found.speed("a", time_s) for time_s in (0, 119, 120)] == [2000.0, 2000.0, 500.0]
+
     def test_a_worker_that_was_not_recorded_is_refused_or_has_one_stand_in(self) -> None:
         readings = {"a": [(0.0, 0.5)], "b": [(0.0, 0.9)]}
         with pytest.raises(BadInput, match="unknown worker in the recorded speeds 'w1'"):
@@ -130,7 +135,8 @@ class TestRecorded:
         [
             ("time,worker\n0,a\n", "has no column speed: speeds are a table of time, worker, speed"),
             ("time,worker,speed\n0,a,fast\n", "line 2: speed is 'fast': it must be a number"),
-            ("time,worker,speed\n0,a,1\n1,a,0\n", "line 3: speed is 0: it must be at least"),
+            ("time,worker,speed\n0,a,1\n1,a,0\n", "line 3: speed is 0: it must be at least 1e-09"),
+            ("time,worker,speed\n-5,a,1\n", "line 2: time is -5: it must be at least 0"),
             ("time,worker,speed\n0,a,nan\n", "line 2: speed is nan"),
             ("time,worker,speed\n0,,1\n", "line 2: no worker is named"),
             ("time,worker,speed\n0,a,1\n0,a,2\n", "readings of 'a' are not in the order of time, or two"),

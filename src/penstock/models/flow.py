@@ -136,8 +136,7 @@ def _passed(
     waiting: Waiting,
 ) -> tuple[dict[str, float], dict[str, float], Waiting]:
     """What came to each operator, what it served, and what is left."""
-    came, served = dict[str, float](), dict[str, float]()
-    backlog, under_way = dict[str, float](), dict[Edge, float]()
+    came, served, backlog, under_way = dict[str, float](), dict[str, float](), dict[str, float](), dict[Edge, float]()
     selectivities, waited, sent_before = deployed.flow.selectivities, waiting.backlog, waiting.under_way
     for name in deployed.flow.order:
         inputs = deployed.inputs[name]

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from penstock.core.bounds import SEED_MOST, SPAN_MOST_S, between
+from penstock.core.bounds import SEED_MOST, between
 from penstock.core.errors import BadInput, unknown
 from penstock.sim.series_file import series_file, texts
 
@@ -21,6 +21,8 @@ SLOW = 0.8
 """A reading under this part of the best is slow (paper 3 §II)."""
 JUMP = 0.2
 """A change by more than this part of the reading before is a jump."""
+NUMBER_MOST = 1e12
+"""Of a table: seconds since 1970 are 1.8e9, and speeds may be operations a second."""
 _BLOCK = 256
 
 
@@ -154,11 +156,15 @@ class RecordedSpeeds:
 
     def relative(self) -> RecordedSpeeds:
         """The same as parts of the best reading of all, as the paper has them."""
-        best = max(max(speeds) for speeds in self._speeds.values())
-        found = {
-            name: [(time_s, speed / best) for time_s, speed in zip(self._times[name], speeds, strict=True)]
-            for name, speeds in self._speeds.items()
-        }
+        return self._mapped(0.0, max(max(speeds) for speeds in self._speeds.values()))
+
+    def from_zero(self) -> RecordedSpeeds:
+        """The same with the earliest reading of all at time 0."""
+        return self._mapped(min(times[0] for times in self._times.values()), 1.0)
+
+    def _mapped(self, begin_s: float, best: float) -> RecordedSpeeds:
+        rows = {name: zip(times, self._speeds[name], strict=True) for name, times in self._times.items()}
+        found = {name: [(time_s - begin_s, speed / best) for time_s, speed in each] for name, each in rows.items()}
         return RecordedSpeeds(found, self._stand_ins)
 
     def _recorded(self, name: str) -> str:
@@ -171,7 +177,7 @@ class RecordedSpeeds:
 
 
 def read_speeds(path: Path, stand_ins: bool = False) -> RecordedSpeeds:
-    """A CSV or Parquet file with the columns time (seconds), worker and speed, in any order of rows."""
+    """A CSV or Parquet file with the columns time (in seconds, of any epoch), worker and speed; rows in any order."""
     opened, columns = series_file(path), ("time", "worker", "speed")
     if missing := [name for name in columns if name not in opened.sample.names]:
         raise BadInput(f"{path} has no column {', '.join(missing)}: speeds are a table of time, worker, speed")
@@ -199,7 +205,7 @@ def _number(text: str, what: str, least: float) -> float:
         raise BadInput(f"{what} is '{text[:40]}': it must be a number") from None
     if not math.isfinite(value):
         raise BadInput(f"{what} is {value}: it must be a number")
-    between(what, value, least, SPAN_MOST_S)
+    between(what, value, least, NUMBER_MOST)
     return value
 
 
