@@ -110,3 +110,10 @@ def test_a_file_that_is_not_there_or_is_a_folder_is_named(tmp_path: Path, capsys
     broken = tmp_path / "broken.csv.gz"
     broken.write_bytes(b"no gzip at all")
     assert main(["arrivals", str(broken), "--kind", "iat"]) == 2
+
+
+def test_a_heading_that_is_no_text_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "gaps.csv"
+    path.write_bytes(b"\xff\xfe gap\n" + b"0.5\n" * 200)
+    assert main(["arrivals", str(path), "--kind", "iat"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

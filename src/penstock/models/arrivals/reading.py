@@ -32,17 +32,24 @@ def read_gaps(path: Path, kind: str, unit: str = "s", column: str | None = None)
 
 def _table(path: Path) -> pyarrow.Table:
     try:
-        if path.suffix == ".parquet":
-            return pyarrow.parquet.read_table(path)
-        # A first line that is a number is no heading.
-        names = {"autogenerate_column_names": True} if _is_number(_first_line(path)) else {}
-        return pyarrow.csv.read_csv(path, read_options=pyarrow.csv.ReadOptions(**names))
+        table = _read(path)
+        table.validate(full=True)
+        _ = table.column_names  # a heading that is no text is noticed here
+        return table
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file") from None
     except IsADirectoryError:
         raise BadInput(f"{path} is a folder; give a file of gaps or timestamps") from None
     except (pyarrow.ArrowInvalid, OSError, EOFError, zlib.error, ValueError) as error:
         raise BadInput(f"{path} cannot be read as a table of numbers: {error}") from None
+
+
+def _read(path: Path) -> pyarrow.Table:
+    if path.suffix == ".parquet":
+        return pyarrow.parquet.read_table(path)
+    # A first line that is a number is no heading.
+    names = {"autogenerate_column_names": True} if _is_number(_first_line(path)) else {}
+    return pyarrow.csv.read_csv(path, read_options=pyarrow.csv.ReadOptions(**names))
 
 
 def _first_line(path: Path) -> str:
