@@ -17,8 +17,10 @@ from penstock.core.dataflow import Dataflow
 from penstock.core.errors import unknown
 from penstock.solvers.bins import ROUNDING, Bins, Host, Item
 
-# A measured CPU load is known to a percent at best; 10,000 bits are or-ed in 0.2 µs.
-UNITS = 10_000
+# 0.01 % of a core: a measured CPU load is known to a percent at best. 105 loads between units lose 0.005 in total.
+UNIT = 1e-4
+# A set of sums is then 125 kB; beyond, a double no longer tells whole units from what lies beside them.
+UNITS_MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +142,21 @@ def neighbours_of(flow: Dataflow) -> dict[str, tuple[str, ...]]:
     return beside
 
 
-def subset_sum(loads: Sequence[float], limit: float, units: int = UNITS) -> tuple[int, ...]:
+def subset_sum(loads: Sequence[float], limit: float, unit: float = UNIT) -> tuple[int, ...]:
     """Which of the loads stay: the set with the largest sum that is not above the limit, by their indices.
 
-    Exact in units of limit / `units`, rounded up, so that the limit holds. Of sets with the same sum, the one that
-    keeps the earlier ones: whoever is hard to move comes first.
+    Exact for loads in whole units; others count as the next whole one, so that the limit holds. Of sets with the same
+    sum, the one that keeps the earlier ones: whoever is hard to move comes first.
 
     >>> subset_sum([0.5, 0.3, 0.4, 0.4], limit=0.8)
     (0, 1)
     """
-    for load in (*loads, limit):
+    for load in loads:
         between("a load of a subset sum", load, 0)
-    if limit == 0:
-        return tuple(index for index, load in enumerate(loads) if load == 0)
-    # 0.4 of 0.8 in 10,000 units is 5000 and not 5001, whatever the last bit says.
-    return subset_sum_bits([math.ceil(load * units / limit - ROUNDING) for load in loads], units)
+    between("the unit of a subset sum", unit, 1e-12)
+    between("the limit of a subset sum", limit, 0, UNITS_MOST * unit)
+    # 0.1 + 0.2 is 3000.0000000000005 units and 0.3 is 2999.9999999999995: 3000 are meant.
+    return subset_sum_bits([math.ceil(load / unit - ROUNDING) for load in loads], math.floor(limit / unit + ROUNDING))
 
 
 def subset_sum_plain(weights: Sequence[int], limit: int) -> tuple[int, ...]:
