@@ -105,3 +105,9 @@ class Bins:
         self.load[:, host] += item.needs
         self.room[host] -= item.cpu
         self.running.setdefault(item.operator, []).append(host)
+
+    def result(self) -> tuple[tuple[str | None, ...], tuple[str, ...]]:
+        """The host of each item, in the order of the items, and the hosts that were opened."""
+        names = list(self.numbers)
+        places = tuple(None if place < 0 else names[place] for _, place in sorted(self.places.items()))
+        return places, tuple(names[host] for host in self.opened)

@@ -99,10 +99,7 @@ class Packing:
         for index in moved:
             near = (beside or {}).get(items[index].operator, ()) if self.neighbours else ()
             bins.put(index, items[index], self._choose(bins, items[index], near))
-        names = list(bins.numbers)
-        places = (bins.places[index] for index in range(len(items)))
-        homes = tuple(None if place < 0 else names[place] for place in places)
-        return Packed(tuple(items), homes, tuple(names[host] for host in bins.opened))
+        return Packed(tuple(items), *bins.result())
 
     def _choose(self, bins: Bins, item: Item, near: Collection[str]) -> int:
         """The host for an item: by its index, or −1."""
