@@ -117,3 +117,11 @@ def test_a_heading_that_is_no_text_is_one_line(tmp_path: Path, capsys: pytest.Ca
     path.write_bytes(b"\xff\xfe gap\n" + b"0.5\n" * 200)
     assert main(["arrivals", str(path), "--kind", "iat"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["iat", "times"])
+def test_gaps_of_ages_are_one_line(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "gaps.csv"
+    path.write_text("1e-3\n" * 200 + "1e200\n" * 3)
+    assert main(["arrivals", str(path), "--kind", kind, "--method", "kpc"]) == 2
+    assert "is --unit right?" in capsys.readouterr().err

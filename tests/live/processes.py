@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -31,7 +32,8 @@ def run_lines(name: str, *words: Any) -> list[dict[str, Any]]:
 
 def lines_of(errors: str) -> list[str]:
     """What a command said, without what a busy machine makes it say while it waits."""
-    return [line for line in errors.strip().splitlines() if not line.startswith("penstock: waiting for ")]
+    waits = re.compile(r"^penstock: waiting for |, \d+ ?% \(\d+ s\)$")
+    return [line for line in errors.strip().splitlines() if not waits.search(line)]
 
 
 @contextlib.contextmanager

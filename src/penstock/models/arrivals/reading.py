@@ -12,6 +12,7 @@ import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
+from penstock.core.bounds import SPAN_MOST_S
 from penstock.core.errors import BadInput, unknown
 from penstock.core.files import reads
 from penstock.models.arrivals.window import gaps_of
@@ -25,9 +26,18 @@ def read_gaps(path: Path, kind: str, unit: str = "s", column: str | None = None)
     """Gaps in seconds, and what is to be said; `iat`: the file has gaps, `times`: timestamps, which are sorted."""
     values = _column(_table(reads(path)), path, column) * UNITS[unit]
     if kind == "iat":
+        _need_range(values, path)
         return values, ()
     gaps, late = gaps_of(values)
+    _need_range(gaps, path)
     return gaps, ((f"{late} timestamps were out of order: sorted",) if late else ())
+
+
+def _need_range(gaps: Floats, path: Path) -> None:
+    """Moments of larger gaps are no numbers any more, and no stream has them."""
+    finite = gaps[np.isfinite(gaps)]
+    if len(finite) and abs(finite).max() > SPAN_MOST_S:
+        raise BadInput(f"{path} has a gap of {abs(finite).max():.3g} s: at most {SPAN_MOST_S:g} s; is --unit right?")
 
 
 def _table(path: Path) -> pyarrow.Table:
