@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shlex
 from pathlib import Path
 
@@ -26,7 +27,9 @@ def test_commands_on_good_inputs_work(tmp_path: Path, monkeypatch: pytest.Monkey
         "SAMPLES.parquet": "good.parquet",
     }
     (folder / "world.toml").write_text(inputs.toml(inputs.SCENARIO))
-    good |= {"SERIES.parquet": "good.csv", "WORLD.toml": "world.toml"}
+    rng = random.Random(0)
+    (folder / "gaps.csv").write_text("\n".join(repr(rng.expovariate(1.0)) for _ in range(300)))
+    good |= {"SERIES.parquet": "good.csv", "WORLD.toml": "world.toml", "GAPS.csv": "gaps.csv"}
     for words in [*(command for command, _ in COMMANDS), *(start for start in OPTIONS if "calibrate" not in start)]:
         assert main([good.get(word, word) for word in words.split()]) == 0, words
 
