@@ -132,3 +132,12 @@ def test_what_it_decides_depends_on_what_it_saw_alone() -> None:
     steps = [step for step, _ in zip(replay(scenario, Deadline(scenario.job())), range(300), strict=False)]
     again = Deadline(scenario.job())
     assert [again.decide(step.seen) for step in steps] == [step.decision for step in steps]
+
+
+def test_counters_that_have_run_for_months_change_no_decision() -> None:
+    scenario = day()
+    steps = [step for step, _ in zip(replay(scenario, Deadline(scenario.job())), range(300), strict=False)]
+    later = Deadline(scenario.job())
+    for step in steps:
+        seen = replace(step.seen, arrived=step.seen.arrived + 2.0**40, processed=step.seen.processed + 2.0**40)
+        assert later.decide(seen).target == step.decision.target

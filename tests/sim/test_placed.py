@@ -91,6 +91,16 @@ def test_an_operator_stays_where_it_was_until_the_new_worker_runs() -> None:
     assert done[2] > 1600
 
 
+def test_an_operator_whose_worker_was_given_up_serves_nothing_until_the_new_one_runs() -> None:
+    here = Allocation(TWO, {"parse": ("w1",), "count": ("w2",)})
+    there = Allocation((Worker("w2"), Worker("w3")), {"parse": ("w3",), "count": ("w2",)}, names_given=3)
+    seen = watch(world([1.0] + [10.0] * 4, worker=WorkerSpec(start_s=90.0)), {0: here, 1: there})
+    # Given up at 120 s, the new one is up at 210 s: in the third minute nothing is parsed, though w2 runs and idles.
+    assert seen[2].operators["parse"].cores == 0.0
+    assert seen[2].backlog == pytest.approx(600.0)
+    assert seen[4].backlog == pytest.approx(0.0, abs=1e-6)
+
+
 def test_alternates_are_switched_between_two_ticks() -> None:
     exact, rough = Alternate("exact", 0.04), Alternate("rough", 0.01, value=0.7)
     flow = Dataflow((Operator("match", alternates=(exact, rough)),))

@@ -60,9 +60,9 @@ class Deadline:
         self._tracked = TrackedCapacity()
         ahead_s = self._starts.expected_s + job.tick_s
         self._outlook = Outlook(job.tick_s, ahead_s, 0.0 if "margin" in off else kappa, learns="forecast" not in off)
-        self._before: Observation | None = None
         self._clock_s = 0.0
-        self._past: deque[tuple[float, float]] = deque([(0.0, 0.0)])
+        self._past: deque[tuple[float, float]] = deque()
+        """When, by the sum of the intervals, how many had arrived."""
 
     @property
     def _sizes_batches(self) -> bool:
@@ -82,7 +82,7 @@ class Deadline:
         grow = self._workers(needed)
         keep = max(grow, self._workers(kept))
         count = self._job.limits.clamp(grow if grow > asked else min(asked, keep))
-        reason = f"{why} takes {needed:.4g}/s: {grow} workers, of {asked}; {keep} would do without a start ahead"
+        reason = f"{why} takes {needed:.4g}/s: {grow} workers; to give some of {asked} up, {keep} must be left"
         return Decision(self._target(seen, count), reason, self._signals(needed))
 
     def _signals(self, needed: float) -> dict[str, float]:
@@ -91,9 +91,12 @@ class Deadline:
         return signals | {"capacity ratio": self._tracked.ratio, "start": self._starts.expected_s}
 
     def _note(self, seen: Observation) -> None:
-        before, self._before = self._before, seen
+        # Of the first interval only the rate is known: counters may have run for months before it.
+        came = seen.arrived - self._past[-1][1] if self._past else seen.input_rate * seen.span_s
+        if not self._past:
+            self._past.append((0.0, seen.arrived - came))
         self._clock_s += seen.span_s
-        self._outlook.note(max(0.0, seen.arrived - (before.arrived if before else 0.0)))
+        self._outlook.note(max(0.0, came))
         self._past.append((self._clock_s, seen.arrived))
         while len(self._past) > 2 and self._past[1][0] < self._clock_s - self._bound_s - self._job.tick_s:
             self._past.popleft()

@@ -49,8 +49,9 @@ class Placed:
         known = self._kinds
         self._share.cores = {each.name: known[each.kind].cores for each in target.workers if each.kind in known}
         for name, station in self._stations.items():
-            station.wanted = target.instances.get(name, ())
-            station.places = tuple(place for place in station.places if place in self._share.cores)
+            station.wanted = target.instances.get(name)
+            if station.places is not None:
+                station.places = tuple(place for place in station.places if place in self._share.cores)
 
     def advance(self, segment: Segment, arriving: Mapping[str, float]) -> None:
         for station in self._stations.values():

@@ -54,6 +54,8 @@ class Scenario:
         if self.batch is not None:
             least_s = len(self.load.arrivals) * self.tick_s / BATCHES_MOST
             between(f"batch.trigger_s, for at most {BATCHES_MOST:,} batches,", self.batch.trigger_s, least_s)
+        if self.placed is not None and not self.dataflow.demand_s:
+            raise BadInput("[placed] needs operators with a cost_s above 0: workers could do endlessly many events")
         if self.batch is not None and self.placed is not None:
             raise BadInput("a scenario has [batch] or [placed], not both: what is placed serves as events come")
         names = [kind.name for kind in self.workers]

@@ -34,7 +34,8 @@ def shares_of(
     Shared cores are dealt out by the work that each instance would have if nothing waited: then a worker with too
     much to do slows all of its operators alike, and the events wait at the source.
     """
-    places = {name: station.places or tuple(segment.speeds) for name, station in stations.items()}
+    everywhere = tuple(segment.speeds)
+    places = {name: everywhere if each.places is None else each.places for name, each in stations.items()}
     work = {name: each / max(1, len(places[name])) for name, each in _work(stations, flow, arriving).items()}
     here: dict[str, float] = {}
     for name, where in places.items():

@@ -17,10 +17,10 @@ class Station:
 
     def __init__(self, operator: Operator, unit_s: float, service_s: float) -> None:
         self.operator, self.fifo = operator, Fifo(unit_s)
-        self.wanted: tuple[str, ...] = ()
-        """The workers that its instances should be on; empty: on every worker that runs."""
-        self.places: tuple[str, ...] = ()
-        """The workers that they are on: the old ones until all of the new ones run."""
+        self.wanted: tuple[str, ...] | None = None
+        """The workers that its instances should be on; None: on every worker that runs."""
+        self.places: tuple[str, ...] | None = None
+        """The workers that they are on: the old ones until all new ones run; none, if the old ones were given up."""
         self.paused_until_s = -math.inf
         self._service_s = service_s
         self._worked = self._could = 0.0
@@ -28,10 +28,10 @@ class Station:
 
     def settle(self, segment: Segment, pause: PauseSpec) -> None:
         """Move to where it should be, once all workers there run; nothing is served while its state is carried."""
-        wanted = self.wanted
-        if wanted == self.places or not all(place in segment.speeds for place in wanted):
+        wanted, had = self.wanted, self.places or ()
+        if wanted == self.places or not all(place in segment.speeds for place in wanted or ()):
             return
-        fresh = sum(place not in self.places for place in wanted) / len(wanted) if wanted else 1.0
+        fresh = sum(place not in had for place in wanted) / len(wanted) if wanted else 1.0
         move_s = self.operator.state_mb * fresh / pause.move_mb_s if pause.move_mb_s else 0.0
         if fresh:
             self.paused_until_s = segment.begin_s + pause.reconfigure_s + move_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,11 +53,11 @@ def fit_maps(
     return found
 
 
-def _windows(iat: npt.ArrayLike | Sequence[npt.ArrayLike]) -> Sequence[npt.ArrayLike]:
+def _windows(iat: npt.ArrayLike | Sequence[npt.ArrayLike]) -> list[Any]:
     """One window, or several: those are arrays in a list."""
     if isinstance(iat, list | tuple) and iat and not np.isscalar(iat[0]):
-        return iat
-    return [iat]  # type: ignore[list-item]
+        return list(iat)
+    return [iat]
 
 
 def _kpc(window: Window, states_max: int, rng: np.random.Generator) -> list[Candidate]:
