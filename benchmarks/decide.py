@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import median
 
 from penstock.core.journal import Journal
-from penstock.live.wanted import Wanted
-from penstock.policies.naming import Named
+from penstock.live.control_options import Wanted
+from penstock.policies.registry import Named
 
 JOURNALS = Path("docs/live")
 POLICIES = ("threshold", "filtered", "filtered:filter=pure,sizing=step")

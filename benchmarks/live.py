@@ -23,11 +23,11 @@ from penstock.live.kafka import Broker
 from penstock.models.calibration import Calibration, calibrate
 from penstock.models.evidence import Evidence
 from penstock.pipeline.session import session
-from penstock.report.calibrated import rows
+from penstock.report.calibration_text import rows
 from penstock.report.page import write_page
-from penstock.runs.calibrated import MeasuredVsSimulated, read_evidence, simulate, total
+from penstock.runs.calibrated_replay import MeasuredVsSimulated, read_evidence, simulate, total
 from penstock.runs.comparison import Comparison, Run, run_of_journal
-from penstock.sim.calibrated import write_scenario
+from penstock.sim.calibrated_file import write_scenario
 from penstock.sim.toml import read_scenario
 
 FOLDER = Path("docs/live")
@@ -184,7 +184,7 @@ HEAD = (
     "[The report](report.html) draws all of them; `penstock serve docs/live/ekf-kafka.jsonl` shows one.",
     "",
     "Earlier runs were made before the controller had its rule against scaling in while the objective is missed",
-    "(`late_s`), with 140 images/s at most: EKF from Kafka 5 actions and 7.4 % of the time missed, PURE 14 and",
+    "(`hold_while_late_s`), with 140 images/s at most: EKF from Kafka 5 actions and 7.4 % missed, PURE 14 and",
     "37.0 %, EKF from files 5 and 11.1 %; once more with the rule, EKF from Kafka 3 and 0 %. A pair before those,",
     "with a batch every 10 s, 120 images/s and a bound of 30 s, went the other way in the time missed: EKF 6 actions",
     "and 16.1 %, PURE 8 and 9.1 %. There the fixed 5 s took half of every trigger.",

@@ -17,7 +17,7 @@ from penstock.apps.catalogue import APPS
 from penstock.live.meter import measure
 from penstock.live.meter_plan import MeterPlan
 from penstock.models.capacity import Capacity
-from penstock.models.fitting import fit_model
+from penstock.models.curve_fitting import fit_model
 from penstock.models.samples import read_rows, read_samples, write_samples
 from penstock.reproduce.mst_measured import MEASURED, TRAINED, TRIGGER_S, sustained
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from penstock.core.journal import Journal, JournalWriter
 from penstock.core.loop import Step
 from penstock.core.score import Scorer, score
-from penstock.policies.naming import Named
+from penstock.policies.registry import Named
 from penstock.runs.compare import header_of
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
 from penstock.sim.workloads import Jitter, Sine, make_load

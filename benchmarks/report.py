@@ -11,11 +11,11 @@ from pathlib import Path
 
 from penstock.core.loop import Step
 from penstock.core.score import Scorer
-from penstock.policies.naming import Named
+from penstock.policies.registry import Named
 from penstock.report.page import write_page
 from penstock.runs.compare import compare
-from penstock.runs.curves import Curves
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
+from penstock.runs.run_curves import Curves
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
 from penstock.sim.workloads import Jitter, Sine, make_load

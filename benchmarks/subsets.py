@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from penstock.models.curves import Curve, InverseTime, Quadratic
+from penstock.models.throughput_curves import Curve, InverseTime, Quadratic
 from penstock.models.training import Samples, Subset, best_subset
 from penstock.reproduce.mst import COUNTS
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from penstock.pipeline.session import session
-from penstock.pipeline.sweep import Plan, sweep
+from penstock.pipeline.sweep_job import Plan, sweep
 from penstock.sim.derive import Given, World
 
 REPLAYS = int(os.environ.get("PENSTOCK_BENCH_REPLAYS", "300"))

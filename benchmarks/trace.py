@@ -18,7 +18,7 @@ import duckdb
 from penstock.pipeline.patterns import LOG
 from penstock.pipeline.request import TraceRequest
 from penstock.pipeline.session import session
-from penstock.pipeline.trace import make_trace
+from penstock.pipeline.trace_job import make_trace
 
 GIGABYTE = 1_000_000_000
 ROUNDS = 5

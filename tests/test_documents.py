@@ -10,7 +10,7 @@ import pytest
 
 import penstock
 from penstock.cli.main import COMMANDS
-from penstock.policies.naming import POLICIES, Named
+from penstock.policies.registry import POLICIES, Named
 from penstock.testing import check_policy
 
 ROOT = Path(__file__).parents[1]

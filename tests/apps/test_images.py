@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from penstock.apps.catalogue import APPS
-from penstock.apps.cells import Pixels, analysed, cells
+from penstock.apps.cell_images import Pixels, analysed, cells
 from penstock.apps.images import Lines, answers, in_order, messages_of
 from penstock.apps.inputs import SIDE_SETTING
 from penstock.apps.recent import GRID, LAST, POSITIONS, REGIONS, Recent, by_region, owner, position, sampled

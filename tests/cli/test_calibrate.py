@@ -12,7 +12,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.core.journal import Journal
 from penstock.live.recorder import Recorder
-from penstock.runs.calibrated import read_evidence, simulate
+from penstock.runs.calibrated_replay import read_evidence, simulate
 from penstock.sim.specs import BatchSpec, NoiseSpec
 from penstock.sim.toml import read_scenario
 from tests.cli.worlds import WORLDS, World

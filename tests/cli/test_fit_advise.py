@@ -11,8 +11,8 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.models.capacity import read_model
-from penstock.models.curves import InverseTime
 from penstock.models.samples import write_samples
+from penstock.models.throughput_curves import InverseTime
 
 TRUTH = InverseTime(serial=2e-6, parallel=1e-5)
 
@@ -99,7 +99,7 @@ def test_one_sample_a_count_tells_no_confidence_and_that_is_said(
     write_samples([row(workers, 0, TRUTH.rate(workers)) for workers in (1, 2, 3)], tmp_path / "samples.parquet")
     command("fit", tmp_path / "samples.parquet", "-o", tmp_path / "model.json")
     assert command("advise", tmp_path / "model.json", "--rate", "100000/s") == 0
-    assert "nobody knows how sure this is" in capsys.readouterr().out
+    assert "no confidence interval: one sample per count" in capsys.readouterr().out
 
 
 def test_a_rate_that_only_the_point_estimate_would_sustain_is_refused_with_the_lower_bound(

@@ -11,11 +11,11 @@ from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.journal import JournalWriter
 from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import Capacity, Fixed, linear
-from penstock.models.curves import Scalability
+from penstock.models.throughput_curves import Scalability
 from penstock.policies.guards import safety
-from penstock.policies.naming import Named
+from penstock.policies.registry import Named
 from penstock.runs.compare import header_of
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
 from penstock.sim.workloads import Jitter, Pyramid, Shape, Square, make_load
@@ -66,9 +66,9 @@ class World:
 
 WORLDS = {
     "linear": World(),
-    "saturating": World(SQUARE, Capacity(SATURATING, Fixed(1.5)), policy="mst:over=20"),
+    "saturating": World(SQUARE, Capacity(SATURATING, Fixed(1.5)), policy="mst:spare=0.2"),
     "warming": World(
         SQUARE, Capacity(SATURATING, Fixed(1.5)), WorkerSpec(start_s=(10.0, 20.0), warm_s=60.0, warm_speed=0.4),
-        policy="mst:over=20",
+        policy="mst:spare=0.2",
     ),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from penstock.core.journal import WHOLE_EVERY, Header, Journal, JournalWriter
 from penstock.core.loop import Decision, Step
 from penstock.core.objective import Limits, Objective, Price
 from penstock.policies.threshold import Threshold
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
 from penstock.sim.workloads import Sine, make_load

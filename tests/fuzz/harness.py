@@ -75,7 +75,7 @@ kept.toml dir/out.toml hard.csv fine.py 1_0 ٣
 rate latency<=0s latency<=1us latency<=1e9d latency<=1e3d
 static static:workers=99999999 static:workers=2 static:workers=2,workers=3 mine.py:Mine no.py:Mine
 threshold:upper=inf threshold:cooldown_s=inf threshold:cooldown_s=-1 threshold:upper=0.1,lower=0.9
-threshold:down_window_s=1e308 threshold:failures_max=0 threshold:safe_workers=-1 mst:over=-5 filtered:x=1
+threshold:down_window_s=1e308 threshold:failures_max=0 threshold:safe_workers=-1 mst:spare=-5 filtered:x=1
 threshold:pause_file=/dev/zero clairvoyant threshold threshold:confirm_s=5,confirm_s=5
 dir dir/.. . .. link /dev/null /proc/self/mem good.csv good.json good.parquet out/a/b/c.html dir/new.html
 """

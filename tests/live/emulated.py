@@ -23,11 +23,11 @@ from penstock.core.loop import control
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.observation import Observation, WorkerTable
 from penstock.live.learned import Learned
-from penstock.live.progress import Report
+from penstock.live.query_progress import Report
 from penstock.live.queue import QueryQueue
 from penstock.live.slots import Slots
-from penstock.models.curves import Scalability
-from penstock.policies.naming import Named
+from penstock.models.throughput_curves import Scalability
+from penstock.policies.registry import Named
 
 TRUTH = Scalability(62.0, 0.05)
 PLAN_S, TASKS, TASK_S, FIRST_S = 0.7, 40, 0.02, 6.0

@@ -12,13 +12,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.live.arrivals import Places
 from penstock.live.cluster import Cluster, ClusterSpec
-from penstock.live.holding import hold
 from penstock.live.kafka import KafkaSource
+from penstock.live.lag_source import Places
 from penstock.live.query_plan import trigger_s
 from penstock.live.queue import QueryQueue
-from penstock.live.watched import Watched
+from penstock.live.resources import hold
+from penstock.live.watched_query import WatchedQuery
 from penstock.pipeline.session import session
 
 
@@ -67,7 +67,7 @@ def look(settings: Mapping[str, str], source: KafkaSource, folder: str) -> None:
         writer = stream.union(stream).writeStream.foreachBatch(holding(held, began))
         query = writer.option("checkpointLocation", f"{folder}/checkpoint").start()
         queue = QueryQueue(time.time(), 60.0, 1.0)
-        seen = Watched(spark, query, queue, Places())
+        seen = WatchedQuery(spark, query, queue, Places())
         wait_until(lambda: bool(seen.follow(time.time())))
         base = queue.processed  # 1,000, or 0 where an idle trigger has followed that batch already
         say(told=seen.told_by, trigger=trigger_s(query))
@@ -81,7 +81,7 @@ def look(settings: Mapping[str, str], source: KafkaSource, folder: str) -> None:
         wait_until(lambda: bool(seen.follow(time.time())) and queue.processed - base >= 3500)
         reported = sum(each["numInputRows"] for each in query.recentProgress)
         # A controller that begins again knows by the checkpoint what it has not seen.
-        again = Watched(spark, query, QueryQueue(time.time(), 60.0, 1.0), Places())
+        again = WatchedQuery(spark, query, QueryQueue(time.time(), 60.0, 1.0), Places())
         again.go_on(0)
         again.follow(time.time())
         say(answered=queue.processed - base, unseen=again.queue.processed, waiting=queue.backlog, reported=reported)
@@ -125,7 +125,7 @@ def plans(folder: str) -> None:
         }
         for name, stream in kinds.items():
             query = stream.writeStream.format("noop").trigger(processingTime="7 seconds").start()
-            seen = Watched(spark, query, QueryQueue(time.time(), 60.0, 1.0), Places())
+            seen = WatchedQuery(spark, query, QueryQueue(time.time(), 60.0, 1.0), Places())
             say(name=name, told=seen.told_by, trigger=trigger_s(query))
             query.stop()
 

@@ -19,8 +19,8 @@ import penstock
 from penstock.core.errors import BadInput
 from penstock.core.objective import Limits
 from penstock.live import policy_thread
+from penstock.live.control_options import Wanted
 from penstock.live.pause import Pause
-from penstock.live.wanted import Wanted
 
 NO_SPARK = cast(SparkSession, None)
 
@@ -51,7 +51,7 @@ def usr1() -> Iterator[None]:
         ({"limits": (1, 8), "dry_run": "no"}, "dry_run='no': write True or False"),
         ({"limits": (1, 8), "journal": 7}, "journal=7: write a path"),
         ({"limits": (1, 8), "safe_workers": 1.5}, "safe_workers=1.5: write a number of executors"),
-        ({"limits": (1, 8), "places": {}}, "places={}: write penstock.live.arrivals.Places(…)"),
+        ({"limits": (1, 8), "places": {}}, "places={}: write penstock.live.lag_source.Places(…)"),
         ({"limits": (1, 8)}, "attach needs at least one streaming query"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from penstock.core.errors import BadInput
 from penstock.live.cgroup import GroupV1, GroupV2, find_groups, works
 from penstock.live.cluster import usable_groups
-from penstock.live.holding import hold
+from penstock.live.resources import hold
 
 
 @pytest.fixture

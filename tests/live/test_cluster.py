@@ -14,7 +14,7 @@ import pytest
 from penstock.core.errors import BadInput
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.daemon import workers_alive
-from penstock.live.holding import marked
+from penstock.live.resources import marked
 from tests.live.processes import first_line, left_in, lines_of, run_job, started, wait_for_none
 
 pytestmark = pytest.mark.spark

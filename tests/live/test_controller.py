@@ -12,10 +12,10 @@ from typing import Any, cast
 import pytest
 
 from penstock.core.allocation import Allocation, Knob
-from penstock.core.errors import PlantError, WorldFailed
+from penstock.core.errors import ExternalError, PlantError
 from penstock.core.loop import Faults, Step
 from penstock.core.observation import Observation
-from penstock.live.controller import Controller, Parts
+from penstock.live.controller import Controller, ControllerParts
 from penstock.live.metrics import Metrics
 from penstock.live.plant import SparkPlant
 from penstock.live.recorder import Recorder
@@ -70,7 +70,7 @@ def run(plant: Recorded, recorder: object = None, least: int = 20) -> tuple[list
 
     job = replace(SCENARIO.job(), tick_s=0.01)
     policy = Static(job, workers=2)
-    parts = Parts(cast(SparkPlant, plant), policy, job, Faults(), cast(Recorder, recorder), metrics)
+    parts = ControllerParts(cast(SparkPlant, plant), policy, job, Faults(), cast(Recorder, recorder), metrics)
     controller = Controller(parts, told)
     controller.start()
     assert enough.wait(30)
@@ -131,7 +131,7 @@ def test_a_job_whose_first_batch_has_just_ended_is_not_said_to_wait_for_it(
 ) -> None:
     monkeypatch.setattr(logging.getLogger("penstock"), "propagate", True)
 
-    class Late(Recorded):
+    class TooLate(Recorded):
         awaited = ()
 
         def observe(self) -> Observation | None:  # type: ignore[override]
@@ -139,7 +139,7 @@ def test_a_job_whose_first_batch_has_just_ended_is_not_said_to_wait_for_it(
             return None if self.looks < 9 else seen  # the last of these look for a first reading of the load
 
     with caplog.at_level(logging.INFO, "penstock"):
-        run(Late(), least=3)
+        run(TooLate(), least=3)
     assert not any("has ended yet" in line for line in caplog.messages)
 
 
@@ -151,7 +151,7 @@ class FullDisk:
     def write(self, _: Step) -> None:
         self.steps += 1
         if self.steps <= 10:
-            raise WorldFailed("the journal j.jsonl cannot be written: No space left on device")
+            raise ExternalError("the journal j.jsonl cannot be written: No space left on device")
 
     def __exit__(self, *_: Any) -> None:
         """Closed."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from penstock.core.errors import BadInput, WorldFailed
-from penstock.live.holding import marked
+from penstock.core.errors import BadInput, ExternalError
 from penstock.live.jars import jar_folder, kafka_jars
 from penstock.live.kafka import Broker, KafkaSource
+from penstock.live.resources import marked
 from tests.live.processes import left_in, run_job, run_lines, started
 
 pytestmark = pytest.mark.spark
@@ -25,7 +25,7 @@ def settings(request: pytest.FixtureRequest) -> dict[str, str]:
     """Settings with the connector; where its jars cannot be had, the tests are skipped, loudly."""
     try:
         return {"spark.jars": kafka_jars().spark_jars}
-    except WorldFailed as error:
+    except ExternalError as error:
         if os.environ.get("CI"):
             raise
         terminal: Any = request.config.pluginmanager.getplugin("terminalreporter")
@@ -88,7 +88,7 @@ def test_a_broker_that_nobody_listens_at_is_known_at_once() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{closed.getsockname()[1]}"
-        with pytest.raises(WorldFailed, match=f"^the broker {address} does not answer: Connection refused$"):
+        with pytest.raises(ExternalError, match=f"^the broker {address} does not answer: Connection refused$"):
             KafkaSource(address, "clicks").partitions()
 
 
@@ -98,7 +98,7 @@ def test_a_broker_that_listens_and_stays_silent_is_known(
     monkeypatch.setattr("penstock.live.admin.ANSWER_S", 4.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(WorldFailed, match=f"^the broker {address} does not answer within 4 s$"):
+        with pytest.raises(ExternalError, match=f"^the broker {address} does not answer within 4 s$"):
             KafkaSource(address, "clicks").partitions()
 
 
@@ -124,9 +124,9 @@ def test_jars_that_cannot_be_reached_are_one_line_and_leave_nothing(tmp_path: Pa
     code = (
         "import os; os.environ['JAVA_TOOL_OPTIONS'] = '-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=1'\n"
         f"os.environ['XDG_CACHE_HOME'] = {str(tmp_path)!r}\n"
-        "from penstock.core.errors import WorldFailed; from penstock.live.jars import kafka_jars\n"
+        "from penstock.core.errors import ExternalError; from penstock.live.jars import kafka_jars\n"
         "try: kafka_jars()\n"
-        "except WorldFailed as error: print(error)\n"
+        "except ExternalError as error: print(error)\n"
     )
     with started(["-c", code]) as process:
         out, _ = process.communicate(timeout=120)

@@ -9,7 +9,7 @@ from penstock.core.job import Job
 from penstock.core.objective import Limits, Objective
 from penstock.live.learned import Learned
 from penstock.live.load import batch_load
-from penstock.live.progress import Report, SourceReport
+from penstock.live.query_progress import Report, SourceReport
 from penstock.live.queue import QueryQueue
 from penstock.models.capacity import linear
 

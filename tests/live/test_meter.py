@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from penstock.core.errors import WorldFailed
+from penstock.core.errors import ExternalError
 from penstock.live.feed import need_room
 from penstock.live.jars import kafka_jars
 from penstock.live.kafka import Broker
@@ -70,9 +70,9 @@ def test_from_a_job_of_ones_own_to_a_number_of_workers(tmp_path: Path) -> None:
 
 def test_a_measurement_that_is_complete_is_not_made_again_and_one_of_something_else_is_refused(tmp_path: Path) -> None:
     from penstock.apps.catalogue import APPS
+    from penstock.live.conditions import describe
     from penstock.live.meter_plan import MeterPlan
     from penstock.live.sampler import Sampling
-    from penstock.live.setup import describe
 
     setup = describe(APPS["grep"], MeterPlan().settings, Sampling(), True)
     row: dict[str, Any] = {
@@ -146,7 +146,7 @@ def test_a_measurement_that_cannot_be_made_is_refused_before_anything_starts(
 
 
 def test_a_disk_too_full_to_preload_is_said(tmp_path: Path) -> None:
-    with pytest.raises(WorldFailed, match=r"MB free: 2000000000064 MB are needed to preload"):
+    with pytest.raises(ExternalError, match=r"MB free: 2000000000064 MB are needed to preload"):
         need_room(tmp_path, 1e18)
 
 
@@ -155,7 +155,7 @@ def kafka(request: pytest.FixtureRequest) -> None:
     """Where Kafka's jars cannot be had, its tests are skipped, loudly."""
     try:
         kafka_jars()
-    except WorldFailed as error:
+    except ExternalError as error:
         if os.environ.get("CI"):
             raise
         terminal: Any = request.config.pluginmanager.getplugin("terminalreporter")

@@ -16,7 +16,7 @@ from penstock.core.loop import Step
 from penstock.live.metrics import HELP, Metrics
 from penstock.live.metrics_server import MetricsServer
 from penstock.policies.static import Static
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 
 

@@ -16,11 +16,11 @@ from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import BadInput
 from penstock.core.loop import Decision, Faults, Policy, Step
 from penstock.core.observation import Observation
-from penstock.live.controller import Controller, Parts
+from penstock.live.control_options import Wanted
+from penstock.live.controller import Controller, ControllerParts
 from penstock.live.metrics import Metrics
 from penstock.live.plant import SparkPlant
 from penstock.live.policy_thread import PolicyThread
-from penstock.live.wanted import Wanted
 from penstock.policies.safety import FailsStatic
 from tests.live.test_controller import SCENARIO, Recorded
 
@@ -79,7 +79,7 @@ def controlled(
             plant.changed.notify_all()
 
     guarded = FailsStatic(asked, job, failures_max=3)
-    parts = Parts(cast(SparkPlant, plant), guarded, job, Faults(), metrics=Metrics("clicks"), asked=asked)
+    parts = ControllerParts(cast(SparkPlant, plant), guarded, job, Faults(), metrics=Metrics("clicks"), asked=asked)
     controller = Controller(parts, told)
     controller.start()
     return controller, steps
@@ -190,7 +190,7 @@ def test_without_a_guard_too_a_policy_that_exits_does_not_end_the_control() -> N
             sys.exit(3)
 
     plant, policy, job = Counted(), Leaves(), replace(SCENARIO.job(), tick_s=0.01)
-    controller = Controller(Parts(cast(SparkPlant, plant), policy, job, Faults()))
+    controller = Controller(ControllerParts(cast(SparkPlant, plant), policy, job, Faults()))
     controller.start()
     assert policy.asked.wait(PATIENCE_S)
     plant.wait_for(lambda: plant.looks >= 3 and plant.tended > 0)
@@ -234,7 +234,7 @@ def test_a_controller_may_be_stopped_from_within_a_step() -> None:
         stopped.set()
 
     job = replace(SCENARIO.job(), tick_s=0.01)
-    controller = Controller(Parts(cast(SparkPlant, plant), policy, job, Faults()), told)
+    controller = Controller(ControllerParts(cast(SparkPlant, plant), policy, job, Faults()), told)
     controller.start()
     assert stopped.wait(PATIENCE_S)
     assert ended(controller)

@@ -11,20 +11,20 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.errors import BadInput
-from penstock.live.arrivals import Places
+from penstock.live.control_options import Wanted
 from penstock.live.executors import Executor, SlotTime
+from penstock.live.lag_source import Places
 from penstock.live.learned import Learned
 from penstock.live.queue import QueryQueue
-from penstock.live.wanted import Wanted
-from penstock.live.watched import Watched
+from penstock.live.watched_query import WatchedQuery
 from penstock.models.capacity import About, Capacity, write_model
-from penstock.models.curves import Linear
-from tests.live.test_progress import KAFKA
+from penstock.models.throughput_curves import Linear
+from tests.live.test_query_progress import KAFKA
 
 
-def watched() -> Watched:
+def watched() -> WatchedQuery:
     no_spark, no_query = cast(SparkSession, None), cast(StreamingQuery, None)
-    return Watched(no_spark, no_query, QueryQueue(0.0, 1.0, 1.0), Places())
+    return WatchedQuery(no_spark, no_query, QueryQueue(0.0, 1.0, 1.0), Places())
 
 
 def report(batch: int, **other: Any) -> dict[str, Any]:

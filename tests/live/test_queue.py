@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.live.progress import Report, SourceReport
+from penstock.live.query_progress import Report, SourceReport
 from penstock.live.queue import QueryQueue
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.core.errors import BadInput, WorldFailed
+from penstock.core.errors import BadInput, ExternalError
 from penstock.core.journal import Header, Journal
 from penstock.core.loop import Step
 from penstock.core.objective import Limits, Objective, Price
 from penstock.live.recorder import Recorder
 from penstock.policies.static import Static
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 
 
@@ -66,7 +66,7 @@ def test_steps_after_a_full_disk_are_as_they_were(tmp_path: Path) -> None:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             try:
                 recorder.write(step)
-            except WorldFailed:
+            except ExternalError:
                 failed += 1
     read = {step.seen.time_s: step for step in Journal.open(path)}
     assert failed > 0

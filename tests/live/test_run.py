@@ -20,8 +20,8 @@ from penstock.apps.catalogue import APPS
 from penstock.core.journal import Journal
 from penstock.core.loop import Step
 from penstock.live.cluster import Cluster, ClusterSpec
+from penstock.live.control_options import Wanted
 from penstock.live.driver import RunPlan, _watch
-from penstock.live.wanted import Wanted
 from tests.live.processes import lines_of, wait_for_none
 
 pytestmark = pytest.mark.spark

@@ -19,9 +19,9 @@ from penstock.models.arrivals import (
     poisson,
     tails,
 )
-from penstock.models.arrivals.calibrated import calibrate
 from penstock.models.arrivals.fitted import Candidate, best_of
 from penstock.models.arrivals.hidden import fit_hidden, spread_out
+from penstock.models.arrivals.queue_calibrated import calibrate
 from penstock.models.markov.chains import Floats
 from penstock.models.markov.map2 import map2
 from penstock.models.queues import PhaseType, map_ph_1

@@ -17,11 +17,11 @@ from penstock.core.loop import Decision, Step
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.observation import Batch, Observation, WorkerTable
 from penstock.models.calibration import calibrate, learn_starts
-from penstock.models.curves import Linear, Scalability
 from penstock.models.evidence import Evidence, evidence_of
-from penstock.models.joins import Crew, Start
-from penstock.models.served import SeenBatch
+from penstock.models.seen_batches import SeenBatch
 from penstock.models.service import learn_service
+from penstock.models.throughput_curves import Linear, Scalability
+from penstock.models.worker_starts import Crew, Start
 
 TRUTH = Scalability(900.0, 0.08)
 FIXED_S = 1.5

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.errors import BadInput
 from penstock.models.capacity import About, Capacity, Fixed, linear, read_model, write_model
-from penstock.models.curves import InverseTime, Linear, Quadratic, Scalability, Table
+from penstock.models.throughput_curves import InverseTime, Linear, Quadratic, Scalability, Table
 from penstock.testing import check_capacity_model
 
 

@@ -13,7 +13,7 @@ from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.job import Job
 from penstock.core.objective import Limits
 from penstock.models.capacity import Capacity
-from penstock.models.curves import CURVES, Curve, InverseTime, Linear, Quadratic, Scalability, Table
+from penstock.models.throughput_curves import CURVES, Curve, InverseTime, Linear, Quadratic, Scalability, Table
 from penstock.models.training import (
     Samples,
     best_subset,

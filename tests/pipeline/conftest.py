@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from penstock.pipeline.request import TraceRequest, TraceSummary
 from penstock.pipeline.session import session
-from penstock.pipeline.trace import make_trace
+from penstock.pipeline.trace_job import make_trace
 
 Trace = Callable[..., TraceSummary]
 

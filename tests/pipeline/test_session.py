@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.core.errors import BadInput, WorldFailed
+from penstock.core.errors import BadInput, ExternalError
 from penstock.pipeline.java import need_java
 from penstock.pipeline.session import reach, session
 
@@ -38,7 +38,7 @@ def test_a_master_that_nobody_listens_at_fails_at_once() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     before = time.monotonic()
-    with pytest.raises(WorldFailed, match="does not answer: Connection refused"):
+    with pytest.raises(ExternalError, match="does not answer: Connection refused"):
         reach(f"spark://127.0.0.1:{port}")
     assert time.monotonic() - before < 10
 
@@ -53,7 +53,7 @@ def test_a_start_that_hangs_is_given_up_and_leaves_no_process(monkeypatch: pytes
     monkeypatch.setattr("penstock.pipeline.starting.STILL_S", 1.0)
     monkeypatch.setattr("penstock.pipeline.session.SparkSession.getActiveSession", lambda: None)
     before = time.monotonic()
-    with pytest.raises(WorldFailed, match="Spark did not start"), session("local[1]"):
+    with pytest.raises(ExternalError, match="Spark did not start"), session("local[1]"):
         pass
     gc.collect()  # while the warning is ignored
     assert time.monotonic() - before < 30

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.core.errors import WorldFailed
+from penstock.core.errors import ExternalError
 from penstock.pipeline.starting import Starting, cpu_s_of
 
 
@@ -69,7 +69,9 @@ def test_one_that_stands_still_is_given_up_after_minutes_with_its_last_words(mac
     machine.cpu_share = 0.001  # as a JVM that waits for ever
     machine.log.write_text("INFO starting\njava.net.BindException: taken\nINFO waiting\n")
     start = machine.start()
-    with pytest.raises(WorldFailed, match=r"^the master did not start: it has stood still for 3.* min: java.net.Bind"):
+    with pytest.raises(
+        ExternalError, match=r"^the master did not start: it has stood still for 3.* min: java.net.Bind"
+    ):
         start.wait(lambda: False)
     assert machine.now_s < 200
     assert start.failure is not None
@@ -77,14 +79,14 @@ def test_one_that_stands_still_is_given_up_after_minutes_with_its_last_words(mac
 
 def test_one_that_works_for_ever_is_given_up_late(machine: Machine) -> None:
     machine.cpu_share = 1.0
-    with pytest.raises(WorldFailed, match="did not start within 30 min: it said nothing"):
+    with pytest.raises(ExternalError, match="did not start within 30 min: it said nothing"):
         machine.start().wait(lambda: False)
 
 
 def test_one_that_has_ended_is_not_waited_for(machine: Machine) -> None:
     machine.then = [(3.0, lambda: setattr(machine, "code", 1))]
     machine.log.write_text("Error: no such class\n")
-    with pytest.raises(WorldFailed, match=r"^the master did not start: Error: no such class$"):
+    with pytest.raises(ExternalError, match=r"^the master did not start: Error: no such class$"):
         machine.start().wait(lambda: False)
     assert machine.now_s < 5
 

@@ -13,7 +13,7 @@ from penstock.core.objective import Limits, Objective, Price
 from penstock.core.score import Score, score
 from penstock.policies.clairvoyant import Clairvoyant, cautious, task_of
 from penstock.policies.static import StaticPeak
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, WorkerSpec
 from penstock.sim.workloads import Load

@@ -17,8 +17,8 @@ from penstock.core.score import Score, score
 from penstock.models.capacity import linear
 from penstock.policies.clairvoyant import Clairvoyant
 from penstock.policies.deadline import PARTS, Deadline
-from penstock.policies.naming import Named
-from penstock.runs.replay import replay
+from penstock.policies.registry import Named
+from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, PauseSpec, WorkerSpec
 from penstock.sim.workloads import FlashCrowd, Jitter, Load, Sine, make_load

@@ -18,8 +18,8 @@ from penstock.core.objective import Limits
 from penstock.core.observation import Observation, WorkerTable
 from penstock.core.score import Score, score
 from penstock.policies.filtered import Filtered
-from penstock.policies.naming import Named
-from penstock.runs.replay import replay
+from penstock.policies.registry import Named
+from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
 from penstock.sim.workloads import FlashCrowd, Sine, Square, make_load

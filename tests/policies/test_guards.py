@@ -15,9 +15,9 @@ from penstock.core.loop import Decision, control, needs_lag
 from penstock.core.objective import Objective
 from penstock.core.observation import Batch, Observation
 from penstock.policies.guards import OPTIONS, Guards, safe, safety
-from penstock.policies.naming import Named
+from penstock.policies.registry import Named
 from penstock.policies.safety import Paused
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
 from penstock.sim.recorded import RecordedPlant
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
@@ -25,7 +25,7 @@ from penstock.sim.workloads import FlashCrowd, Sine, make_load
 from penstock.testing import check_policy
 
 JOB = Scenario.constant(rate=1.0, capacity_per_worker=10.0).job()
-ALL = "failures_max=3,safe_workers=2,late_s=5m,arrive_s=5m,effect_s=5m,"
+ALL = "failures_max=3,safe_workers=2,hold_while_late_s=5m,start_timeout_s=5m,effect_s=5m,"
 ALL += "cooldown_s=2m,confirm_s=1m,down_window_s=5m,warm_up_s=1m"
 
 
@@ -102,7 +102,7 @@ def test_a_guard_that_holds_for_less_than_nothing_is_refused() -> None:
 def asked_when(latencies_s: Sequence[float], wishes: Sequence[int]) -> list[int]:
     """What is asked for at each of these latencies, from 4 workers on. The bound is 60 s; the guard holds for 180."""
     job = replace(JOB, objective=Objective(60.0))
-    policy, target, counts = Guards(late_s=180.0).around(Wishes(wishes), job), Allocation.of(4), []
+    policy, target, counts = Guards(hold_while_late_s=180.0).around(Wishes(wishes), job), Allocation.of(4), []
     for minute, latency_s in enumerate(latencies_s, 1):
         seen = Observation(60.0 * minute, 60.0, 0, 0, 0, 0, 0, 0, latency_s, 0, target, target)
         target = policy.decide(seen).target
@@ -127,7 +127,7 @@ def test_what_is_late_for_long_is_not_late_for_want_of_workers() -> None:
         ({"safe_workers": 3}, "safe_workers=3 is for after failures_max failures: give both"),
         ({"failures_max": -1}, "it must be from 0 to"),
         ({"effect_s": -1.0}, "effect_s is -1"),
-        ({"late_s": -1.0}, "late_s is -1"),
+        ({"hold_while_late_s": -1.0}, "hold_while_late_s is -1"),
     ],
 )
 def test_guards_that_make_no_sense_are_refused(given: dict[str, float], message: str) -> None:
@@ -148,7 +148,7 @@ def test_a_cooldown_counts_from_what_was_applied_and_not_from_what_was_wished() 
         assert len(wish.target.workers) == 9
 
 
-@pytest.mark.parametrize("name", [f"threshold:{ALL}", f"mst:{ALL}", "threshold:effect_s=2m,arrive_s=2m"])
+@pytest.mark.parametrize("name", [f"threshold:{ALL}", f"mst:{ALL}", "threshold:effect_s=2m,start_timeout_s=2m"])
 def test_a_guarded_policy_keeps_the_contract(name: str) -> None:
     check_policy(Named.parse(name).build)
     check_policy(Named.parse(name).build_safe)
@@ -159,8 +159,8 @@ def test_every_option_has_a_name_that_a_policy_takes() -> None:
     assert set(Named.parse(text).guards) == set(OPTIONS)
     with pytest.raises(BadInput, match=r"failures_max must be a whole number, not '2\.5'"):
         Named.parse("threshold:failures_max=2.5")
-    with pytest.raises(BadInput, match="'arive_s': did you mean 'arrive_s'"):
-        Named.parse("threshold:arive_s=5m")
+    with pytest.raises(BadInput, match="'start_timout_s': did you mean 'start_timeout_s'"):
+        Named.parse("threshold:start_timout_s=5m")
 
 
 def test_a_pause_file_by_name_freezes_a_replay(tmp_path: Path) -> None:
@@ -182,22 +182,24 @@ def chain(policy: object) -> list[str]:
 
 
 def test_the_live_controller_has_every_safety_rule_and_what_was_given_on_top() -> None:
-    assert chain(safe(Wishes([]), JOB)) == ["Ineffective", "Arriving", "Late", "FailsStatic"]
-    named = Named.parse("threshold:cooldown_s=60,effect_s=0,arrive_s=90").build_safe(JOB)
-    assert chain(named) == ["Paused", "Arriving", "Cooldown", "Late", "FailsStatic"]
+    assert chain(safe(Wishes([]), JOB)) == ["Ineffective", "StartTimeout", "HoldWhileLate", "FailsStatic"]
+    named = Named.parse("threshold:cooldown_s=60,effect_s=0,start_timeout_s=90").build_safe(JOB)
+    assert chain(named) == ["Paused", "StartTimeout", "Cooldown", "HoldWhileLate", "FailsStatic"]
     assert isinstance(named, Paused)
 
 
 def test_defaults_follow_the_job() -> None:
     # Five ticks of 60 s.
-    assert safety(JOB) == {"failures_max": 5, "late_s": 300.0, "arrive_s": 300.0, "effect_s": 300.0}
+    assert safety(JOB) == {"failures_max": 5, "hold_while_late_s": 300.0, "start_timeout_s": 300.0, "effect_s": 300.0}
     slow = replace(JOB, kinds=(WorkerKind(start_s=120.0),), tick_s=10.0, trigger_s=60.0)
-    assert safety(slow) == {"failures_max": 5, "late_s": 300.0, "arrive_s": 600.0, "effect_s": 300.0}
+    assert safety(slow) == {"failures_max": 5, "hold_while_late_s": 300.0, "start_timeout_s": 600.0, "effect_s": 300.0}
 
 
-@pytest.mark.parametrize("name", [f"threshold:{ALL}", "threshold:effect_s=3m,arrive_s=2m,cooldown_s=3m,late_s=2m"])
+@pytest.mark.parametrize(
+    "name", [f"threshold:{ALL}", "threshold:effect_s=3m,start_timeout_s=2m,cooldown_s=3m,hold_while_late_s=2m"]
+)
 def test_a_restart_that_replays_the_tail_goes_on_as_if_nothing_had_happened(name: str) -> None:
-    # Starts take longer than arrive_s of the second, and the crowd makes both scale much: the guards have work to do.
+    # Starts take longer than start_timeout_s of the second, and the crowd makes both scale: the guards have work.
     load = make_load((Sine(20.0, 200.0, 14400.0), FlashCrowd(300.0, 7200.0)), 21600.0, 60.0, seed=0)
     still = Scenario.constant(rate=1.0, capacity_per_worker=20.0)
     scenario = replace(still, load=load, worker=WorkerSpec(start_s=150.0))
@@ -214,7 +216,7 @@ def test_a_restart_that_replays_the_tail_goes_on_as_if_nothing_had_happened(name
 
 
 def test_where_lateness_is_unknown_batches_that_overrun_their_trigger_keep_workers() -> None:
-    policy, target = Guards(late_s=600.0).around(Wishes([1] * 4), JOB), Allocation.of(3)
+    policy, target = Guards(hold_while_late_s=600.0).around(Wishes([1] * 4), JOB), Allocation.of(3)
     counts = []
     for minute, took_s in enumerate((12.0, 9.0, 12.0, 0.0), 1):
         batch = Batch(100.0, 10.0, took_s, 1.0, 0.0) if took_s else None

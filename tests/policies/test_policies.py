@@ -12,8 +12,8 @@ from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import control
 from penstock.core.score import Score, score
-from penstock.policies.naming import POLICIES, Named
-from penstock.runs.replay import replay
+from penstock.policies.registry import POLICIES, Named
+from penstock.runs.replayed import replay
 from penstock.sim.plant import SimulatedPlant
 from penstock.sim.recorded import RecordedPlant
 from penstock.sim.scenario import Scenario

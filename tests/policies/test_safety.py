@@ -14,9 +14,9 @@ from penstock.core.journal import Header, Journal, JournalWriter
 from penstock.core.loop import Decision, Policy
 from penstock.core.objective import Limits
 from penstock.core.observation import Observation
-from penstock.policies.naming import Named
-from penstock.policies.safety import Arriving, FailsStatic, Paused
-from penstock.runs.replay import replay
+from penstock.policies.registry import Named
+from penstock.policies.safety import FailsStatic, Paused, StartTimeout
+from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
 
@@ -148,7 +148,7 @@ class TestAPolicyThatFails:
 class TestWorkersThatDoNotCome:
     def decided(self, wishes: Sequence[int], came: Sequence[int], within_s: float = 120.0) -> list[Decision]:
         """One wish a minute, and how many workers run then."""
-        policy, target, decisions = Arriving(Does(wishes), within_s, JOB), Allocation.of(2), []
+        policy, target, decisions = StartTimeout(Does(wishes), within_s, JOB), Allocation.of(2), []
         for minute, running in enumerate(came, start=1):
             decisions.append(policy.decide(seen(minute, target, target.resized(running))))
             target = decisions[-1].target
@@ -193,7 +193,7 @@ class TestWorkersThatDoNotCome:
         still = Scenario.constant(rate=100.0, capacity_per_worker=10.0, workers_at_start=1)
         scenario = replace(still, worker=WorkerSpec(start_s=1e9))
         # One more at each of the minutes 1 … 5; at minute 6 the first has been awaited for 300 s.
-        steps = list(replay(scenario, Arriving(Upward([]), 300.0, JOB)))
+        steps = list(replay(scenario, StartTimeout(Upward([]), 300.0, JOB)))
         assert [len(step.target.workers) for step in steps] == [2, 3, 4, 5, 6] + [6] * 55
         assert sum("did not come" in step.decision.reason for step in steps) == 1
 

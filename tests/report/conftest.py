@@ -16,7 +16,7 @@ from penstock.core.objective import Limits, Objective, Price
 from penstock.core.observation import Observation, WorkerTable
 from penstock.core.score import Scorer
 from penstock.runs.comparison import Run
-from penstock.runs.curves import Curves
+from penstock.runs.run_curves import Curves
 
 EACH = 100.0
 """Events per second that a worker does."""

@@ -19,7 +19,7 @@ from penstock.core.objective import Objective
 from penstock.core.observation import Observation
 from penstock.runs.actions import ACTIONS_MAX
 from penstock.runs.buckets import BUCKETS_MAX, Buckets
-from penstock.runs.curves import SIGNALS_MAX, Curves
+from penstock.runs.run_curves import SIGNALS_MAX, Curves
 
 Made = Callable[..., Any]
 

@@ -19,7 +19,7 @@ from penstock.report.decided import ENTRIES_MAX, Decisions
 from penstock.report.delta import Known, delta
 from penstock.report.live import LiveRun
 from penstock.report.livepage import live_page
-from penstock.report.now import figures, silence, standing
+from penstock.report.run_state import figures, silence, standing
 from penstock.runs.comparison import run_of_journal
 
 Made = Callable[..., Any]

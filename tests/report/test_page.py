@@ -17,10 +17,10 @@ import pytest
 from penstock.core.errors import BadInput
 from penstock.core.objective import Objective
 from penstock.core.score import Scorer
-from penstock.report.packed import Blobs
 from penstock.report.page import page, page_of_journal, write_page
+from penstock.report.payload import Blobs
 from penstock.runs.comparison import Comparison, Run
-from penstock.runs.curves import Curves
+from penstock.runs.run_curves import Curves
 
 Made = Callable[..., Any]
 EVIL = "</script><img src=x onerror=alert(1)>&\"'<!--"

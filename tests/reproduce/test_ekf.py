@@ -12,14 +12,14 @@ import pytest
 from penstock.cli.main import main
 from penstock.core.errors import BadInput
 from penstock.core.score import score
-from penstock.policies.naming import Named
+from penstock.policies.registry import Named
 from penstock.reproduce import ekf
 from penstock.reproduce.claims import Claim, read_claims
 from penstock.reproduce.ekf_page import as_page
 from penstock.reproduce.ekf_paper import TABLE_2
 from penstock.reproduce.ekf_runs import ASIDES, PER_WORKER, SCENARIOS, Shifted, calibration, plan, policies
 from penstock.reproduce.ekf_scores import METRICS, Runs
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
 from penstock.sim.workloads import Square
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -12,7 +12,7 @@ from penstock.core.score import score
 from penstock.models.capacity import Capacity
 from penstock.policies.mst import Mst, least_over, with_spare
 from penstock.reproduce.mst import APPS, missed_share, scenario_of, scheduled
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
 from penstock.sim.workloads import Load
 
 
@@ -36,7 +36,7 @@ def test_the_quick_computation_is_what_a_replay_gives(app: object) -> None:
     one = next(each for each in APPS if each is app)
     hours = one.peak * (0.55 + 0.45 * np.sin(np.arange(48) / 4))
     scenario = scenario_of(one, Load.of(np.repeat(hours, 60) * 60.0, 60.0))
-    run = score(replay(scenario, Mst(scenario.job(), 10.0)), scenario.objective, scenario.price)
+    run = score(replay(scenario, Mst(scenario.job(), 0.1)), scenario.objective, scenario.price)
     workers = scheduled(hours, one.model, 10.0)
     assert isinstance(scenario.capacity, Capacity)
     assert run.violation_share == pytest.approx(missed_share(hours, workers, scenario.capacity.curve), abs=2e-3)
@@ -45,7 +45,7 @@ def test_the_quick_computation_is_what_a_replay_gives(app: object) -> None:
 
 
 def test_spare_workers_are_rounded_up_once() -> None:
-    assert [with_spare(5, 20.0), with_spare(5, 21.0), with_spare(1, 0.0), with_spare(10, 10.0)] == [6, 7, 1, 11]
+    assert [with_spare(5, 0.2), with_spare(5, 0.21), with_spare(1, 0.0), with_spare(10, 0.1)] == [6, 7, 1, 11]
 
 
 def test_the_search_takes_the_first_percentage_that_suffices() -> None:

@@ -15,7 +15,7 @@ from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.objective import Objective
 from penstock.core.observation import Observation
 from penstock.models.capacity import Capacity, linear
-from penstock.models.curves import Table
+from penstock.models.throughput_curves import Table
 from penstock.sim.plant import SimulatedPlant
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, WorkerSpec

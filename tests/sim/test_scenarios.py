@@ -10,7 +10,7 @@ import pytest
 from penstock.core.errors import BadInput
 from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import About, Capacity, linear
-from penstock.models.curves import Table
+from penstock.models.throughput_curves import Table
 from penstock.sim.derive import Given, World
 from penstock.sim.workloads import Constant, FlashCrowd, Jitter, Load, Pyramid, Shape, Sine, Square, Steps, make_load
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from penstock.apps.cells import Pixels, analysed, cells
+from penstock.apps.cell_images import Pixels, analysed, cells
 from penstock.apps.inputs import SIDES
 from penstock.apps.recent import GRID, POSITIONS, REGIONS, Ints, Recent, by_region, owner, position, sampled
 from penstock.core.errors import BadInput

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.apps.cells import Floats, Pixels
+from penstock.apps.cell_images import Floats, Pixels
 
 LAST = 1000
 # Positions lie on a grid over the image, whatever its size; 4 x 4 of them are a region, and a region has one owner.

@@ -12,7 +12,7 @@ from penstock.cli.numbers import integer, real, seed
 from penstock.cli.progress import page
 from penstock.core.units import duration_s
 from penstock.models.arrivals import DEFAULT, METHODS
-from penstock.models.arrivals.reading import KINDS, UNITS, read_gaps
+from penstock.models.arrivals.gap_files import KINDS, UNITS, read_gaps
 from penstock.models.arrivals.summary import Summary, Wanted, summary
 
 ABOUT = """\

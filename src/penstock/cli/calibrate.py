@@ -20,9 +20,9 @@ from penstock.core.text import one_line
 from penstock.models.calibration import Calibration, calibrate
 from penstock.models.evidence import Evidence
 from penstock.report import show
-from penstock.report.calibrated import learnt_record, rows
-from penstock.runs.calibrated import MeasuredVsSimulated, read_evidence, simulate, total
-from penstock.sim.calibrated import need_series, write_scenario
+from penstock.report.calibration_text import learnt_record, rows
+from penstock.runs.calibrated_replay import MeasuredVsSimulated, read_evidence, simulate, total
+from penstock.sim.calibrated_file import need_series, write_scenario
 from penstock.sim.toml import read_scenario
 
 ABOUT = """\
@@ -148,7 +148,7 @@ def _learnt_lines(found: Calibration) -> Iterator[str]:
     if service is not None:
         counts = ", ".join(f"{count}: {show.count(found.capacity.capacity(count))}/s" for count in sorted(service.seen))
         fixed = found.capacity.fixed
-        tasks = f", and {fixed.shared_s:.3g} s of tasks as such that workers share" if fixed.shared_s else ""
+        tasks = f", and {fixed.shared_s:.3g} s of task-launch overhead that workers share" if fixed.shared_s else ""
         yield f"workers can do {counts}; a batch takes {fixed.base_s:.3g} s before its first row{tasks}"
         total = show.several(sum(service.seen.values()), "settled batch")
         yield f"predicted batch times are off by {show.share(service.error)} in the median ({total})"

@@ -13,11 +13,11 @@ from penstock.cli.replay import ALL
 from penstock.core.files import own_folder
 from penstock.core.units import show_duration
 from penstock.models.capacity import Capacity, write_model
-from penstock.models.fitting import fit_model
+from penstock.models.curve_fitting import fit_model
 from penstock.models.samples import read_samples
-from penstock.policies.naming import Named
+from penstock.policies.registry import Named
+from penstock.report.comparison_table import as_table
 from penstock.report.page import write_page
-from penstock.report.tables import as_table
 from penstock.runs.compare import Outputs, compare
 from penstock.runs.comparison import Comparison
 from penstock.sim.accesslog import write_access_log
@@ -84,7 +84,7 @@ def _measure(folder: Path) -> Capacity:
 def _count(folder: Path, seed: int) -> Path:
     """A raw log, and its arrivals per minute."""
     from penstock.pipeline.request import TraceRequest
-    from penstock.pipeline.trace import make_trace
+    from penstock.pipeline.trace_job import make_trace
 
     log, rates = folder / "access.log", folder / "rates.parquet"
     with bar("generating a log") as progress:

@@ -1,4 +1,4 @@
-"""`penstock doctor`: what would not work, one line each."""
+"""`penstock doctor`: configuration checks, one line each."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from penstock.core.errors import BadInput
 from penstock.core.units import duration_s
 
 if TYPE_CHECKING:
-    from penstock.live.doctor import Finding
+    from penstock.live.job_checks import Finding
 
 ABOUT = """\
-Say what would not work, one line each: what this machine lacks for a cluster of its own (Java, the right to make
-cgroups); with APP, whether Spark would start it, whether its trigger leaves anything to scale, and whether there are
-partitions enough for the executors; with --master, what of a session's settings would keep a job from being scaled
-(local[*], dynamic allocation, no decommissioning).
+Check the configuration, one line for each problem: what this machine lacks for a cluster of its own (Java, the
+right to make cgroups); with APP, whether Spark would start it, whether its trigger leaves anything to scale, and
+whether there are partitions enough for the executors; with --master, what of a session's settings would keep a job
+from being scaled (local[*], dynamic allocation, no decommissioning).
 
 With SCRIPT.py, a job of your own is run up to where its queries would start: on a small session here, without a
 network and without the right to write anything (the kernel holds that; where it cannot, nothing is run). Looked at are
 the session's settings, each query's trigger, checkpoint, sources and output mode, and what penstock.attach is given;
 --master and --conf are what its spark-submit would be given. Batches are not run: a hot partition shows only in a job
 that runs, which `penstock run` and `penstock.attach` examine when they begin, or
-`penstock.live.doctor.examine(spark, [query], workers_max=8)`.
+`penstock.live.job_checks.examine(spark, [query], workers_max=8)`.
 """
 EXAMPLES = """\
 examples:
@@ -56,7 +56,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from penstock.live.doctor import examine_machine
+    from penstock.live.job_checks import examine_machine
 
     found = [*_job(options), *examine_machine()]
     if options.app and options.app.endswith(".py"):
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         print(json.dumps([asdict(finding) for finding in found], indent=1))
     elif not found:
-        print("nothing found that would not work")
+        print("no problems found")
     else:
         for finding in found:
             page().print(f"{'NO ' if finding.is_fatal else 'note'} {finding.what}: {finding.says}", soft_wrap=True)
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _script(options: argparse.Namespace) -> list[Finding]:
-    from penstock.live.doctor_script import examine_script
+    from penstock.live.script_checks import examine_script
 
     try:
         words = shlex.split(options.arguments)
@@ -89,14 +89,14 @@ def _app(options: argparse.Namespace) -> list[Finding]:
     """An app that cannot be found or loaded is bad input, said as such."""
     from penstock.apps.app import find_app
     from penstock.apps.catalogue import APPS
-    from penstock.live.doctor import examine_app
+    from penstock.live.job_checks import examine_app
 
     return examine_app(find_app(options.app, APPS))
 
 
 def _job(options: argparse.Namespace) -> list[Finding]:
     """What the job's own settings say, without running it."""
-    from penstock.live.doctor import examine_trigger, examine_width
+    from penstock.live.job_checks import examine_trigger, examine_width
 
     found = examine_trigger(options.trigger) if options.trigger else []
     if options.trigger and not found:
@@ -107,7 +107,7 @@ def _job(options: argparse.Namespace) -> list[Finding]:
 
 
 def _session(options: argparse.Namespace) -> list[Finding]:
-    from penstock.live.doctor import examine
+    from penstock.live.job_checks import examine
     from penstock.pipeline.session import session
 
     with session(options.master, "penstock doctor", _settings(options)) as spark:

@@ -14,7 +14,7 @@ from penstock.cli.numbers import count
 from penstock.core.journal import Journal
 from penstock.core.text import one_line
 from penstock.report import show
-from penstock.report.explain import NAMES, Digest, Why, change, digest, digest_record, shown, why, why_record
+from penstock.report.explanation import NAMES, Digest, Why, change, digest, digest_record, shown, why, why_record
 
 ABOUT = """\
 Reads a journal, simulated or live, and says what was seen, decided and why.

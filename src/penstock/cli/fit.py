@@ -15,7 +15,7 @@ from penstock.core.errors import BadInput
 from penstock.core.files import reads, same_place, writable
 from penstock.core.text import some_of
 from penstock.models.capacity import weights, write_model
-from penstock.models.fitting import Fitted, fit_model
+from penstock.models.curve_fitting import Fitted, fit_model
 from penstock.models.samples import Measured, read_samples
 from penstock.report.fitpage import write_plot
 

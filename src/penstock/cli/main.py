@@ -31,7 +31,7 @@ COMMANDS = {
     "replay": "compare policies on a rate series: cost, violations, scaling actions",
     "run": "run a streaming app that scales itself",
     "measure": "measure how much an app can take, on a real Spark cluster",
-    "doctor": "say what would not work, before it does not",
+    "doctor": "check the configuration of a job, a script or this machine",
     "apps": "list the apps that can be measured",
     "fit": "make a capacity model of measured samples",
     "advise": "say how many workers a rate needs",
@@ -54,7 +54,7 @@ Capacity planning and autoscaling for Spark Structured Streaming.
   penstock trace access.log -o rates.parquet     a raw log becomes a rate series (a Spark job)
   penstock replay rates.parquet                  what would each policy have cost, and missed?
 
-Exit codes: 0 done, 1 the objective was missed (--check), 2 bad input, 3 the world failed, 130 interrupted.
+Exit codes: 0 done, 1 the objective was missed (--check), 2 bad input, 3 an external failure, 130 interrupted.
 """
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from penstock.cli.job_options import add_places, kafka_of
 from penstock.cli.numbers import cores, count, counts, seed
-from penstock.cli.places import add_places, kafka_of
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
 from penstock.core.files import writable

@@ -9,7 +9,8 @@ from rich.table import Table
 
 from penstock.cli.progress import page
 from penstock.policies.guards import GUARDS, OPTIONS
-from penstock.policies.naming import POLICIES, parameters_of
+from penstock.policies.parameters import parameters_of
+from penstock.policies.registry import POLICIES
 
 ABOUT = """\
 The policies, their parameters and where they come from. A policy is named name[:key=value,…],

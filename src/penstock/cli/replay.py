@@ -19,9 +19,9 @@ from penstock.core.objective import BILLING_S, Objective, Price
 from penstock.core.text import one_line
 from penstock.core.units import duration_s, per_second
 from penstock.models.capacity import read_model
-from penstock.policies.naming import Named
+from penstock.policies.registry import Named
+from penstock.report.comparison_table import as_csv, as_json, as_table
 from penstock.report.page import write_page
-from penstock.report.tables import as_csv, as_json, as_table
 from penstock.runs.compare import Outputs, compare, file_names
 from penstock.sim.derive import Given, World
 from penstock.sim.series import SeriesOptions, read_series

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli.job_options import add_places, kafka_of
 from penstock.cli.numbers import cores, count, port, workers
-from penstock.cli.places import add_places, kafka_of
 from penstock.core.errors import BadInput
 from penstock.core.objective import Limits
 from penstock.core.text import masked
@@ -19,9 +19,9 @@ from penstock.core.units import duration_s
 
 if TYPE_CHECKING:
     from penstock.core.loop import Step
+    from penstock.live.control_options import Wanted
     from penstock.live.driver import RunPlan
     from penstock.live.sinks import Sink
-    from penstock.live.wanted import Wanted
 
 ABOUT = """\
 Run a streaming app and keep it at the right number of executors: the same policies that `penstock
@@ -158,7 +158,7 @@ def _sink(options: argparse.Namespace, is_ours: bool) -> Sink:
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
-    from penstock.live.wanted import Wanted
+    from penstock.live.control_options import Wanted
 
     return Wanted(
         policy=options.policy,

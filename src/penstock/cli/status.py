@@ -15,7 +15,7 @@ from penstock.cli.explain import finite
 from penstock.cli.main import say
 from penstock.cli.progress import bar, page
 from penstock.report.live import LiveRun
-from penstock.report.now import standing
+from penstock.report.run_state import standing
 from penstock.report.screen import Screen
 
 EVERY_S = 1.0

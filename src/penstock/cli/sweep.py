@@ -42,7 +42,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from penstock.pipeline.sweep import Plan, expanded, sweep
+    from penstock.pipeline.sweep_job import Plan, expanded, sweep
 
     writable(options.out)
     worlds = tuple(World.of_file(path, Given()) for path in options.scenario)

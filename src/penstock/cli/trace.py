@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     """Make the trace and print its summary."""
     request = _request(options)
     # Imported here: PySpark takes 0.3 s to load, and `penstock --help` needs none of it.
-    from penstock.pipeline.trace import make_trace
+    from penstock.pipeline.trace_job import make_trace
 
     with _progress() as done:
         summary = make_trace(request, done)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.core.cells import Sample, epoch_unit, is_evenly_spaced, moments_s, mostly_whole, only_grows
 from penstock.core.column_names import (
     UNITS_S,
     ends_as_time,
@@ -21,6 +20,7 @@ from penstock.core.column_names import (
 )
 from penstock.core.dates import ORDERS, order_of
 from penstock.core.errors import BadInput, unknown
+from penstock.core.first_cells import Sample, epoch_unit, is_evenly_spaced, moments_s, mostly_whole, only_grows
 from penstock.core.text import one_line, some_of
 
 KINDS = ("counts", "rates", "times", "iat")

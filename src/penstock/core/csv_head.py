@@ -6,9 +6,9 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.core.cells import ROWS, Sample, is_number
 from penstock.core.dates import is_date
 from penstock.core.errors import BadInput
+from penstock.core.first_cells import ROWS, Sample, is_number
 from penstock.core.text import one_line
 
 DELIMITERS = (",", ";", "\t", "|")

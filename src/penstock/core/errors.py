@@ -20,11 +20,11 @@ class BadInput(PenstockError):
     exit_code = 2
 
 
-class WorldFailed(PenstockError):
+class ExternalError(PenstockError):
     """What was given is right, but Spark, a broker or a disk failed."""
 
 
-class PlantError(WorldFailed):
+class PlantError(ExternalError):
     """A plant can no longer be observed or changed."""
 
 

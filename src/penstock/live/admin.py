@@ -17,7 +17,7 @@ from py4j import java_gateway
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JError, Py4JJavaError, get_return_value
 
-from penstock.core.errors import BadInput, PenstockError, WorldFailed, unknown
+from penstock.core.errors import BadInput, ExternalError, PenstockError, unknown
 from penstock.live.daemon import SPARK_HOME, java_executable
 from penstock.live.jars import kafka_jars
 
@@ -94,7 +94,7 @@ def _reach(address: str) -> None:
             return
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or str(error)
-    raise WorldFailed(f"the broker {address} does not answer: {why}")
+    raise ExternalError(f"the broker {address} does not answer: {why}")
 
 
 @contextlib.contextmanager
@@ -114,7 +114,7 @@ def _small_jvm() -> Iterator[Any]:
             java_path=java_executable(),
         )
     except (OSError, Py4JError, ValueError) as error:
-        raise WorldFailed(f"the JVM of Kafka's client did not start: {error}") from None
+        raise ExternalError(f"the JVM of Kafka's client did not start: {error}") from None
     # The JVM ends in a moment: telling it of each object that Python drops would only fail later, within a collection.
     parameters = GatewayParameters(port=port, auth_token=token, enable_memory_management=False)
     gateway = JavaGateway(gateway_parameters=parameters)
@@ -137,7 +137,7 @@ def _translated(error: Py4JJavaError, address: str) -> PenstockError:
     cause = thrown.getCause() or thrown
     kind, says = cause.getClass().getSimpleName(), str(cause.getMessage())
     if kind == "TimeoutException":
-        return WorldFailed(f"the broker {address} does not answer within {ANSWER_S:.0f} s")
+        return ExternalError(f"the broker {address} does not answer within {ANSWER_S:.0f} s")
     if kind in ("TopicExistsException", "InvalidTopicException", "ConfigException"):
         return BadInput(f"{says.rstrip('.')} (broker {address})")
-    return WorldFailed(f"the broker {address} refuses: {kind}: {says.splitlines()[0][:200]}")
+    return ExternalError(f"the broker {address} refuses: {kind}: {says.splitlines()[0][:200]}")

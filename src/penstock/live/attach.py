@@ -17,21 +17,21 @@ from penstock.core.loop import Faults, Policy, check_knobs, needs_lag
 from penstock.core.objective import Limits
 from penstock.core.units import show_duration
 from penstock.live.control_log import be_heard
-from penstock.live.controller import Controller, Parts, remind
-from penstock.live.doctor import examine, examine_room
+from penstock.live.control_options import Wanted
+from penstock.live.controller import Controller, ControllerParts, remind
 from penstock.live.executors import SlotTime, executors, memory_mb
+from penstock.live.job_checks import examine, examine_room
 from penstock.live.learned import Learned
 from penstock.live.metrics import Metrics
 from penstock.live.metrics_server import MetricsServer
 from penstock.live.pause import Pause
-from penstock.live.plant import BusySeconds, SparkPlant, Ways
+from penstock.live.plant import BusySeconds, PlantOptions, SparkPlant
 from penstock.live.policy_thread import built
 from penstock.live.query_plan import trigger_s
 from penstock.live.recorder import Recorder
 from penstock.live.remote import recorder_at
-from penstock.live.wanted import Wanted
 from penstock.policies.guards import safety
-from penstock.policies.naming import Named
+from penstock.policies.registry import Named
 
 log = logging.getLogger("penstock")
 FAILURES_MAX = 5
@@ -95,7 +95,7 @@ def _need_queries(queries: tuple[Any, ...]) -> None:
             raise BadInput(f"a {type(query).__name__} is not a streaming query that runs: write {right}")
 
 
-def _say_attached(parts: Parts, wanted: Wanted, there: int) -> None:
+def _say_attached(parts: ControllerParts, wanted: Wanted, there: int) -> None:
     """One line that tells a person what is in force."""
     limits, job = parts.job.limits, parts.job
     sizes = f"{there} executors, {limits.workers_min} … {limits.workers_max}"
@@ -108,12 +108,12 @@ def _say_attached(parts: Parts, wanted: Wanted, there: int) -> None:
 
 def _parts(
     spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wanted, how: tuple[BusySeconds, Pause]
-) -> Parts:
+) -> ControllerParts:
     busy, pause = how
     job = wanted.job(queries[0].name or spark.sparkContext.appName or "job", memory_mb(spark))
     job = job if job.trigger_s else replace(job, trigger_s=trigger_s(queries[0]))
     policy, asked = wanted.asked_policy(job, pause)
-    plant = SparkPlant(spark, job, Ways(wanted.places, busy, wanted.dry_run))
+    plant = SparkPlant(spark, job, PlantOptions(wanted.places, busy, wanted.dry_run))
     check_knobs(plant, policy)
     metrics, port, faults = Metrics(job.name), wanted.metrics_port, _faults(wanted, job, pause)
     with contextlib.ExitStack() as opened:  # what cannot be attached leaves no lock and no port taken
@@ -127,7 +127,7 @@ def _parts(
             plant.watch(query)
         _say_unknown(plant, policy, wanted)
         opened.pop_all()
-    return Parts(plant, policy, job, faults, recorder, metrics, server, wanted.dry_run, asked, pause)
+    return ControllerParts(plant, policy, job, faults, recorder, metrics, server, wanted.dry_run, asked, pause)
 
 
 def _go_on(recorder: Recorder, plant: SparkPlant, policy: Policy, job: Job) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.errors import WorldFailed
+from penstock.core.errors import ExternalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def split(batches: Sequence[Sequence[BatchTime]]) -> Split:
     rows = np.array([_middle([batch.rows for batch in size]) for size in batches])
     seconds = np.array([_middle([batch.seconds for batch in size]) for size in batches])
     if rows.min() == rows.max():
-        raise WorldFailed(f"batches of one size ({rows[0]:.0f} rows) do not tell the fixed time: the app is too slow")
+        raise ExternalError(f"batches of one size ({rows[0]:.0f} rows) do not tell the fixed time: the app is too slow")
     # Batches scatter in proportion to their length, so each length counts by its inverse.
     slope, base = np.polyfit(rows, seconds, 1, w=1 / seconds)
     if slope <= 0:

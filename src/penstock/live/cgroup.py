@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from penstock.core.errors import BadInput
-from penstock.live import child
+from penstock.live import launcher as child
 
 ROOT = Path("/sys/fs/cgroup")
 # With the kernel's default of 100 ms a short queue is served at full speed before the quota runs out;

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from penstock.core.errors import BadInput, WorldFailed
+from penstock.core.errors import BadInput, ExternalError
 from penstock.live.cgroup import PERIOD_S, Group, Groups, find_groups, need_quota, works
 from penstock.live.daemon import (
     HOST,
@@ -22,7 +22,7 @@ from penstock.live.daemon import (
     starting,
     workers_alive,
 )
-from penstock.live.holding import Holding, hold, remove_cgroup
+from penstock.live.resources import Holding, hold, remove_cgroup
 from penstock.pipeline.java import need_java
 from penstock.pipeline.starting import last_words
 
@@ -146,7 +146,7 @@ class Cluster:
         """A master or a worker that has ended by itself is a failure."""
         for name, process in [("master", self._master), *((worker.name, worker.process) for worker in self._workers)]:
             if process.poll() is not None:
-                raise WorldFailed(f"{name} has ended: {last_words(self._log(name)) or 'it said nothing'}")
+                raise ExternalError(f"{name} has ended: {last_words(self._log(name)) or 'it said nothing'}")
 
     def cpu_seconds(self) -> dict[str, float]:
         """CPU that each worker used since it started, with all its executors; empty where no limit holds."""
@@ -206,7 +206,7 @@ class Cluster:
         """A master that is too busy to answer is asked again; one that has ended is not."""
         try:
             return len(workers_alive(self._page_port)) >= len(self._workers)
-        except WorldFailed:
+        except ExternalError:
             self.need_alive()
             return False
 

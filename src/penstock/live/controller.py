@@ -32,7 +32,7 @@ REMIND_S = 60.0  # what a policy gets to see its past again: 10,000 steps take o
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ControllerParts:
     """What a controller is made of."""
 
     plant: SparkPlant
@@ -74,7 +74,7 @@ class Cost:
 class Controller:
     """Keeps a job at the right size until `stop`. It raises nothing into the job: a failure is logged and retried."""
 
-    def __init__(self, parts: Parts, told: Callable[[Step], None] = lambda _: None) -> None:
+    def __init__(self, parts: ControllerParts, told: Callable[[Step], None] = lambda _: None) -> None:
         self._parts, self._told = parts, told
         self._gate = Gate(parts.plant)
         if parts.asked:

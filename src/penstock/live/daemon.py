@@ -13,7 +13,7 @@ from typing import Any
 
 import pyspark
 
-from penstock.core.errors import WorldFailed
+from penstock.core.errors import ExternalError
 from penstock.pipeline.starting import Starting
 
 HOST = "127.0.0.1"
@@ -64,7 +64,7 @@ def page_answers(port: int) -> bool:
     """Whether the master's page is up; it takes its port a moment before it has anything to say."""
     try:
         return port > 0 and workers_alive(port) is not None
-    except WorldFailed:
+    except ExternalError:
         return False
 
 
@@ -76,7 +76,7 @@ def workers_alive(port: int) -> list[dict[str, Any]]:
         page.request("GET", "/json/")
         workers = json.loads(page.getresponse().read())["workers"]
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise WorldFailed(f"the master's page on port {port} does not answer: {error}") from None
+        raise ExternalError(f"the master's page on port {port} does not answer: {error}") from None
     finally:
         page.close()
     return [worker for worker in workers if worker["state"] == "ALIVE"]

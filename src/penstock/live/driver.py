@@ -16,19 +16,19 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.apps.app import App
-from penstock.core.errors import BadInput, WorldFailed
+from penstock.core.errors import BadInput, ExternalError
 from penstock.core.loop import Step
-from penstock.live.arrivals import Places
 from penstock.live.attach import attached
 from penstock.live.cluster import Cluster, ClusterSpec
+from penstock.live.control_options import Wanted
 from penstock.live.controller import Controller
 from penstock.live.executors import SlotTime
 from penstock.live.jars import kafka_jars
 from penstock.live.kafka import KafkaSource
+from penstock.live.lag_source import Places
 from penstock.live.plant import BusySeconds
 from penstock.live.sampler import called
 from penstock.live.sinks import CHOICES, Sink
-from penstock.live.wanted import Wanted
 from penstock.pipeline.session import reach, session
 
 log = logging.getLogger("penstock")
@@ -173,7 +173,7 @@ def _watch(query: StreamingQuery, plan: RunPlan) -> None:
         time.sleep(LOOK_S)
     failure = query.exception()
     if failure is not None:
-        raise WorldFailed(f"app {plan.app.name} failed in Spark: {str(failure).splitlines()[0][:300]}")
+        raise ExternalError(f"app {plan.app.name} failed in Spark: {str(failure).splitlines()[0][:300]}")
 
 
 def _end(query: StreamingQuery) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.core.errors import PlantError, WorldFailed
+from penstock.core.errors import ExternalError, PlantError
 
 LOOK_S = 0.25
 
@@ -98,7 +98,7 @@ def wait_for(spark: SparkSession, executors: int, patience_s: float) -> None:
     deadline = time.monotonic() + patience_s
     while (there := len(task_seconds(spark))) != executors:
         if time.monotonic() > deadline:
-            raise WorldFailed(f"{there} executors after {patience_s:.0f} s instead of {executors}: are workers free?")
+            raise ExternalError(f"{there} executors after {patience_s:.0f} s instead of {executors}: are workers free?")
         time.sleep(LOOK_S)
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.apps.app import App
-from penstock.core.errors import BadInput, WorldFailed
+from penstock.core.errors import BadInput, ExternalError
 from penstock.live.kafka import Broker, KafkaSource
 from penstock.pipeline.failures import plain
 
@@ -27,7 +27,7 @@ SPARE = 2.0  # as much room again must be free: checkpoints, shuffles and other 
 
 
 @dataclass(frozen=True, slots=True)
-class Helping:
+class BatchPlan:
     """What one query is to read."""
 
     rows: int
@@ -42,7 +42,7 @@ class Feed(Protocol):
     kind: str
     bytes_per_row: float
 
-    def stream(self, spark: SparkSession, name: str, helping: Helping, /) -> DataFrame: ...
+    def stream(self, spark: SparkSession, name: str, helping: BatchPlan, /) -> DataFrame: ...
 
     def drop(self, name: str) -> None:
         """The query of this name has read what it needs."""
@@ -66,7 +66,7 @@ class FileFeed:
         self._all = b"".join(self._lines)
         self.bytes_per_row = len(self._all) / len(self._lines)
 
-    def stream(self, spark: SparkSession, name: str, helping: Helping) -> DataFrame:
+    def stream(self, spark: SparkSession, name: str, helping: BatchPlan) -> DataFrame:
         need_room(self._folder, helping.rows * self.bytes_per_row)
         links, whole = self._folder / name, self._folder / f"{name}-whole"
         links.mkdir()
@@ -112,7 +112,7 @@ class KafkaFeed:
         self.bytes_per_row = sum(len(line) - 1 for line in lines) / len(lines)
         self._partitions = self._rows = 0
 
-    def stream(self, spark: SparkSession, _name: str, helping: Helping) -> DataFrame:
+    def stream(self, spark: SparkSession, _name: str, helping: BatchPlan) -> DataFrame:
         needed = helping.rows * helping.batches
         if helping.partitions != self._partitions or needed > self._rows:
             self._fill(spark, helping.partitions, needed)
@@ -144,7 +144,7 @@ class KafkaFeed:
             while not wait([saving], ANSWER_S).done:
                 try:
                     need_answer(self._source.address)
-                except WorldFailed:
+                except ExternalError:
                     spark.sparkContext.cancelAllJobs()
                     raise
             saving.result()
@@ -155,7 +155,7 @@ class KafkaFeed:
     def close(self) -> None:
         # A broker that is gone takes the topic with it, and must not hide what went wrong before.
         if self._partitions:
-            with contextlib.suppress(WorldFailed), self._source.admin() as admin:
+            with contextlib.suppress(ExternalError), self._source.admin() as admin:
                 admin.delete_topic(self._source.topic)
         self._partitions = 0
 
@@ -176,10 +176,10 @@ class TopicFeed:
         with plain(Path(source.topic)):
             size = rows.agg(F.avg(F.length("value"))).first()
         if size is None or size[0] is None:
-            raise WorldFailed(f"the topic {source.topic} is empty: fill it with more than can be consumed")
+            raise ExternalError(f"the topic {source.topic} is empty: fill it with more than can be consumed")
         self.bytes_per_row = float(size[0])
 
-    def stream(self, spark: SparkSession, _name: str, helping: Helping) -> DataFrame:
+    def stream(self, spark: SparkSession, _name: str, helping: BatchPlan) -> DataFrame:
         return topic_stream(spark, self._source, helping.rows)
 
     def drop(self, name: str) -> None:
@@ -202,7 +202,7 @@ def topic_stream(spark: SparkSession, source: KafkaSource, rows: int) -> DataFra
 def need_room(folder: Path, size: float) -> None:
     free, needed = shutil.disk_usage(folder).free, SPARE * size + 64e6
     if free < needed:
-        raise WorldFailed(f"{folder} has {free / 1e6:.0f} MB free: {needed / 1e6:.0f} MB are needed to preload")
+        raise ExternalError(f"{folder} has {free / 1e6:.0f} MB free: {needed / 1e6:.0f} MB are needed to preload")
 
 
 def need_answer(address: str) -> None:
@@ -214,7 +214,7 @@ def need_answer(address: str) -> None:
             return
         except OSError:
             continue
-    raise WorldFailed(f"the broker {address} stopped answering")
+    raise ExternalError(f"the broker {address} stopped answering")
 
 
 def _base(spark: SparkSession, app: App, folder: Path, seed: int) -> Sequence[bytes]:

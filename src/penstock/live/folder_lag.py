@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import unquote
 
-from penstock.live.progress import SourceReport
+from penstock.live.query_progress import SourceReport
 
 FORGETS = 0.9  # what a batch says of bytes a row counts less with each one after it
 # More rows a byte than this, where an executor went meanwhile, and a stage has run again.

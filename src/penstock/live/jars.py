@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyspark
 
-from penstock.core.errors import WorldFailed
+from penstock.core.errors import ExternalError
 from penstock.core.files import remove_own, whole_folder
 from penstock.live.daemon import SPARK_HOME, java_executable
 from penstock.live.locks import open_lock, take
@@ -74,9 +74,9 @@ def _run_ivy(scratch: Path) -> None:
             [*java, "-ivy", str(ASSETS / "ivy.xml"), *wanted], capture_output=True, text=True, timeout=FETCH_S
         )
     except subprocess.TimeoutExpired:
-        raise WorldFailed(f"Kafka's jars could not be fetched within {FETCH_S:.0f} s") from None
+        raise ExternalError(f"Kafka's jars could not be fetched within {FETCH_S:.0f} s") from None
     if done.returncode or not (scratch / "broker").is_dir() or not (scratch / "connector").is_dir():
-        raise WorldFailed(f"Kafka's jars could not be fetched: {_why(done.stdout + done.stderr)}")
+        raise ExternalError(f"Kafka's jars could not be fetched: {_why(done.stdout + done.stderr)}")
 
 
 def _why(said: str) -> str:

@@ -11,11 +11,11 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from penstock.core.errors import BadInput, WorldFailed
+from penstock.core.errors import BadInput, ExternalError
 from penstock.live.admin import Admin, kafka_admin
 from penstock.live.daemon import HOST, SPARK_HOME, java_executable, starting
-from penstock.live.holding import Holding, hold
 from penstock.live.jars import ASSETS, KafkaJars, kafka_jars
+from penstock.live.resources import Holding, hold
 from penstock.pipeline.java import need_java
 from penstock.pipeline.starting import last_words
 
@@ -160,7 +160,7 @@ class Broker:
     def need_alive(self) -> None:
         """A broker that has ended by itself is a failure."""
         if self._process is not None and self._process.poll() is not None:
-            raise WorldFailed(f"the broker {self.address} has ended: {last_words(self.log)}")
+            raise ExternalError(f"the broker {self.address} has ended: {last_words(self.log)}")
 
     @property
     def spark_jars(self) -> str:
@@ -178,7 +178,7 @@ class Broker:
         words = ["kafka.tools.StorageTool", "format", "-t", identity, "-c", str(self._properties)]
         log = self._holding.scratch / "format.log"
         if self._holding.start(self._java("-XX:TieredStopAtLevel=1", *words), log).wait():
-            raise WorldFailed(f"Kafka's data folder could not be made: {last_words(log)}")
+            raise ExternalError(f"Kafka's data folder could not be made: {last_words(log)}")
 
     def _java(self, *words: str) -> list[str]:
         settings = f"-Dlog4j2.configurationFile={ASSETS / 'log4j2.properties'}"

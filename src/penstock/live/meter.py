@@ -17,19 +17,19 @@ from pyspark.sql import SparkSession
 
 from penstock.apps.app import App
 from penstock.live.cluster import Cluster, ClusterSpec
+from penstock.live.conditions import describe
 from penstock.live.executors import wait_for
 from penstock.live.feed import Feed, FileFeed, KafkaFeed, TopicFeed
 from penstock.live.kafka import Broker
-from penstock.live.meter_bed import EXECUTORS_S, LIFTED_CORES, Bed, Pace, Told
 from penstock.live.meter_plan import MeterPlan
 from penstock.live.sampler import ALIVE_S, LOOK_S, Bench
-from penstock.live.setup import describe
 from penstock.live.speed import SpeedProbe
+from penstock.live.warm_cluster import EXECUTORS_S, LIFTED_CORES, OnProgress, Pace, WarmCluster
 from penstock.models.samples import read_rows, write_samples
 from penstock.pipeline.session import session
 
 
-def measure(app: App, plan: MeterPlan, output: Path, told: Told) -> list[dict[str, Any]]:
+def measure(app: App, plan: MeterPlan, output: Path, told: OnProgress) -> list[dict[str, Any]]:
     """Measure what is missing in `output`; every sample is on disk as soon as it is made."""
     rows = read_rows(output) if output.exists() else []
     setup = describe(app, plan.settings, plan.sampling, plan.master is None)
@@ -50,7 +50,7 @@ def measure(app: App, plan: MeterPlan, output: Path, told: Told) -> list[dict[st
 
 
 @contextlib.contextmanager
-def _bed(app: App, plan: MeterPlan, workers: int, pace: Pace) -> Iterator[Bed]:
+def _bed(app: App, plan: MeterPlan, workers: int, pace: Pace) -> Iterator[WarmCluster]:
     folder = Path(tempfile.mkdtemp(prefix="penstock-measure-", dir=plan.folder))
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -72,7 +72,7 @@ def _bed(app: App, plan: MeterPlan, workers: int, pace: Pace) -> Iterator[Bed]:
         bench = Bench(spark, app, feed, folder, _heart(pace, cluster, feed), lifted=_lifting(cluster))
         if cluster:  # the speed of other machines is not to be seen from here
             bench.speed = stack.enter_context(SpeedProbe()).since
-        yield Bed(plan, bench, cluster, pace)
+        yield WarmCluster(plan, bench, cluster, pace)
 
 
 def _lifting(cluster: Cluster | None) -> Callable[[], contextlib.AbstractContextManager[None]]:

@@ -16,8 +16,8 @@ from penstock.core.errors import PlantError
 from penstock.core.job import Job
 from penstock.core.loop import Step
 from penstock.core.observation import Observation, WorkerTable
-from penstock.live.arrivals import Places
 from penstock.live.executors import Executor, SlotTime, decommission, executors, kill, request
+from penstock.live.lag_source import Places
 from penstock.live.queries import Queries
 from penstock.live.slots import Slots
 
@@ -29,7 +29,7 @@ BusySeconds = Callable[[Mapping[str, Executor]], Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class PlantOptions:
     """How a plant is looked at and changed."""
 
     places: Places = field(default_factory=Places)
@@ -46,7 +46,7 @@ class SparkPlant:
 
     knobs = frozenset({Knob.WORKERS})
 
-    def __init__(self, spark: SparkSession, job: Job, ways: Ways) -> None:
+    def __init__(self, spark: SparkSession, job: Job, ways: PlantOptions) -> None:
         self._spark = spark
         self._busy, self._is_dry = ways.busy, ways.is_dry
         self.origin_s = self._last_s = time.time()

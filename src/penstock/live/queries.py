@@ -13,14 +13,14 @@ from penstock.core.job import CapacityModel, Job
 from penstock.core.loop import Step
 from penstock.core.observation import OperatorStats
 from penstock.core.responses import Responses
-from penstock.live.arrivals import Places
 from penstock.live.executors import Executor
+from penstock.live.lag_source import Places
 from penstock.live.learned import Learned
 from penstock.live.load import batch_length_s, batch_load, bounded
-from penstock.live.progress import Report
 from penstock.live.query_plan import last_batch
+from penstock.live.query_progress import Report
 from penstock.live.queue import QueryQueue
-from penstock.live.watched import Watched
+from penstock.live.watched_query import WatchedQuery
 
 # How long a call looks for the moment between two batches, and how often.
 REST_S, LOOK_S = 0.1, 0.02
@@ -33,7 +33,7 @@ class Queries:
 
     def __init__(self, spark: SparkSession, job: Job, places: Places) -> None:
         self._spark, self._job, self._places = spark, job, places
-        self._watched: dict[str, Watched] = {}
+        self._watched: dict[str, WatchedQuery] = {}
         self._lines: dict[str, CapacityModel] = {}
         self._committed: tuple[int | None, float] = (None, 0.0)
         self._there: set[str] = set()
@@ -43,7 +43,7 @@ class Queries:
         """From now on; each query goes on with the counters that an earlier controller kept of it."""
         window_s = max(self._job.tick_s, self._job.trigger_s or 0.0)
         queue = QueryQueue(time.time(), self._job.objective.latency_s or 1.0, window_s)
-        watched = Watched(self._spark, query, queue, self._places)
+        watched = WatchedQuery(self._spark, query, queue, self._places)
         if before is not None:
             _go_on(watched, _name(query, len(self._watched) + 1), before, origin_s)
         self._watched[query.id] = watched
@@ -179,7 +179,7 @@ def _name(query: StreamingQuery, number: int) -> str:
     return str(query.name or f"query {number}")
 
 
-def _go_on(watched: Watched, name: str, before: Step, origin_s: float) -> None:
+def _go_on(watched: WatchedQuery, name: str, before: Step, origin_s: float) -> None:
     """Counters that an earlier controller kept of this query; one that it did not know begins anew."""
     seen, own = before.seen, before.seen.operators.get(name)
     if own is None or own.arrived is None or own.processed is None:

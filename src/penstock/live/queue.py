@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from penstock.core.observation import Batch, OperatorStats
 from penstock.core.responses import Responses
-from penstock.live.progress import Report
+from penstock.live.query_progress import Report
 from penstock.sim.fifo import Fifo
 
 JUST_BEFORE_S = 1e-3

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from penstock.core.errors import BadInput, WorldFailed
+from penstock.core.errors import BadInput, ExternalError
 from penstock.core.journal import Header, Journal, JournalWriter
 from penstock.core.loop import Step
 from penstock.live.locks import open_lock, take
@@ -39,7 +39,7 @@ class Recorder:
             if self._path.stat().st_size > self._rotate_bytes:
                 self._rotate()
         except OSError as error:
-            raise WorldFailed(f"the journal {self._path} cannot be written: {error.strerror or error}") from None
+            raise ExternalError(f"the journal {self._path} cannot be written: {error.strerror or error}") from None
 
     def __enter__(self) -> Self:
         return self

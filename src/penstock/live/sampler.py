@@ -17,7 +17,7 @@ from penstock.apps.app import App
 from penstock.core.errors import BadInput
 from penstock.live.batches import BatchTime, Split, Use, flags, has_settled, split
 from penstock.live.executors import task_seconds
-from penstock.live.feed import Feed, Helping
+from penstock.live.feed import BatchPlan, Feed
 
 SETTLE_S = 90.0
 SAMPLE_S = 20.0
@@ -73,7 +73,9 @@ class Bench:
     """Executors write the input, too: on whole cores, as long as it lasts."""
     queries: int = 0
 
-    def run(self, helping: Helping, is_enough: Callable[[list[BatchTime]], bool], patience_s: float) -> list[BatchTime]:
+    def run(
+        self, helping: BatchPlan, is_enough: Callable[[list[BatchTime]], bool], patience_s: float
+    ) -> list[BatchTime]:
         """Batches of one size, until they are enough, the source is dry or patience is over; as long as they would have
         taken on the undisturbed machine."""
         seen: dict[int, BatchTime] = {}
@@ -91,7 +93,7 @@ class Bench:
         return _at(self.speed(begun), seen)
 
     @contextlib.contextmanager
-    def _query(self, helping: Helping) -> Iterator[StreamingQuery]:
+    def _query(self, helping: BatchPlan) -> Iterator[StreamingQuery]:
         self.queries += 1
         name = f"query-{self.queries}"
         checkpoint = self.folder / f"{name}-checkpoint"
@@ -106,7 +108,7 @@ class Bench:
             shutil.rmtree(checkpoint, ignore_errors=True)
             self.feed.drop(name)
 
-    def _start(self, name: str, checkpoint: Path, helping: Helping) -> StreamingQuery:
+    def _start(self, name: str, checkpoint: Path, helping: BatchPlan) -> StreamingQuery:
         self.spark.conf.set("spark.sql.shuffle.partitions", helping.partitions)
         self.spark.conf.set("spark.sql.files.minPartitionNum", helping.partitions)
         with self.lifted():
@@ -135,7 +137,7 @@ def sample(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> S
     if not long:
         return Sample(guess, ("source ran dry",))
     short = _taken(
-        bench, sampling, Helping(max(partitions, round(SHORT * long[0].rows)), _most(sampling, 2.0), partitions)
+        bench, sampling, BatchPlan(max(partitions, round(SHORT * long[0].rows)), _most(sampling, 2.0), partitions)
     )
     if not short:
         return Sample(guess, ("source ran dry",))
@@ -151,7 +153,7 @@ def _long(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> li
     """Batches of about the length that is wanted; a guess that is far off is seen after three of them."""
     rows = guess.rows_per_s * max(sampling.long_s - guess.fixed_s, sampling.long_s / 3)
     for last_try in (False, False, True):
-        helping = Helping(max(partitions, round(rows)), _most(sampling, sampling.long_s), partitions)
+        helping = BatchPlan(max(partitions, round(rows)), _most(sampling, sampling.long_s), partitions)
         taken = _taken(bench, sampling, helping, True, None if last_try else sampling.long_s)
         if not taken or NEAR[0] < _median_s(taken) / sampling.long_s < NEAR[1]:
             return taken
@@ -168,7 +170,7 @@ def _most(sampling: Sampling, length_s: float) -> int:
 
 
 def _taken(
-    bench: Bench, sampling: Sampling, helping: Helping, settles: bool = False, near_s: float | None = None
+    bench: Bench, sampling: Sampling, helping: BatchPlan, settles: bool = False, near_s: float | None = None
 ) -> list[BatchTime]:
     """Batches of one size but for the first, until they are enough, have settled, or are seen to be far too long."""
 

@@ -19,9 +19,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.core.errors import PenstockError
 from penstock.live import attach as attaching
+from penstock.live.control_options import Wanted
 from penstock.live.script_plan import look_at
 from penstock.live.script_probe import Enough, Noted
-from penstock.live.wanted import Wanted
 
 SLEEPS = 50  # of a script that waits for its queries in a loop of its own
 SLEEP_S = 0.1

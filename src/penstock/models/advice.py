@@ -83,7 +83,7 @@ def _warnings(model: Capacity, workers: int) -> list[str]:
         measured = f"{min(about.workers)} to {max(about.workers)}"
         found.append(f"{workers} workers are beyond what was measured ({measured}): measure nearer to it")
     if about.workers and len(set(model.others)) < 2:
-        found.append("each count was measured once, so nobody knows how sure this is: measure with --repeat 3")
+        found.append("no confidence interval: one sample per count; measure with --repeat 3")
     slots = workers * max(1.0, about.cores or 1.0)
     if about.partitions is not None and slots > about.partitions:
         found.append(f"{workers} workers have {slots:g} slots for {about.partitions} partitions: the rest idle")

@@ -11,11 +11,11 @@ import numpy as np
 from penstock.core.errors import BadInput
 from penstock.core.text import some_of
 from penstock.models.capacity import Capacity
-from penstock.models.curves import Linear, Table
 from penstock.models.evidence import Evidence
-from penstock.models.joins import Start
 from penstock.models.meters import CpuMeter, latency_includes_service, learn_cpu, rate_over_s
 from penstock.models.service import Service, learn_service
+from penstock.models.throughput_curves import Linear, Table
+from penstock.models.worker_starts import Start
 
 # A start that takes this many times the median is an accident.
 SLOW = 3.0

@@ -14,7 +14,7 @@ from penstock.core.bounds import between
 from penstock.core.errors import BadInput, unknown
 from penstock.core.files import reads, whole
 from penstock.core.typed import typed
-from penstock.models.curves import CURVES, Curve, Linear
+from penstock.models.throughput_curves import CURVES, Curve, Linear
 
 SCHEMA = 1
 UNITS = {"rate": "rows/s", "time": "s"}

@@ -12,9 +12,9 @@ from penstock.core.journal import Header
 from penstock.core.loop import Step
 from penstock.core.observation import Observation
 from penstock.core.score import Score, Scorer
-from penstock.models.curves import Floats
-from penstock.models.joins import Joins, Start
-from penstock.models.served import SeenBatch, Served
+from penstock.models.seen_batches import SeenBatch, Served
+from penstock.models.throughput_curves import Floats
+from penstock.models.worker_starts import Joins, Start
 
 # A step that comes later than this many spans after the one before has lost some between.
 GAP = 1.5

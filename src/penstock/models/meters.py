@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from penstock.models.curves import Floats
 from penstock.models.evidence import Evidence, Ticks
+from penstock.models.throughput_curves import Floats
 
 Bools = npt.NDArray[np.bool_]
 TICKS_LEAST = 20

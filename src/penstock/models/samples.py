@@ -17,7 +17,7 @@ from penstock.core.errors import BadInput
 from penstock.core.files import whole
 from penstock.core.typed import typed
 from penstock.models.capacity import About
-from penstock.models.curves import Floats
+from penstock.models.throughput_curves import Floats
 from penstock.models.training import Samples
 
 SCHEMA = pa.schema(

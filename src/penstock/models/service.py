@@ -12,9 +12,9 @@ import numpy.typing as npt
 from scipy.optimize import least_squares
 
 from penstock.models.capacity import Capacity, Fixed
-from penstock.models.curves import Curve, Floats, Linear, Scalability, Table
-from penstock.models.first import learn_first
-from penstock.models.served import SeenBatch
+from penstock.models.first_task import learn_first
+from penstock.models.seen_batches import SeenBatch
+from penstock.models.throughput_curves import Curve, Floats, Linear, Scalability, Table
 
 Bools = npt.NDArray[np.bool_]
 WARM_S = (5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 75.0, 90.0, 120.0, 150.0, 180.0, 240.0, 300.0, 450.0, 600.0)
@@ -47,7 +47,7 @@ class Service:
     """A new worker's first task takes so long, and its batch waits for it."""
     first_seen: int = 0
     busy: float = 0.0
-    """The part of the fixed time that the engine does not tell: there, workers are busy with tasks as such."""
+    """The part of the fixed time that the engine does not tell: there, workers are busy launching tasks."""
     spread: float = 0.0
     """Standard deviation of log(taken / predicted), by its median: how unequal like batches are."""
     error: float = 0.0
@@ -60,7 +60,7 @@ class _Weights:
 
     fixed_s: float
     shared_s: float
-    """Tasks as such: a topic's ten partitions are ten tasks, whoever does them."""
+    """Task-launch overhead: a topic's ten partitions are ten tasks, whoever does them."""
     per_worker: float
     contention: float
     warm_speed: float

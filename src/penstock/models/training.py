@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.errors import BadInput
-from penstock.models.curves import Curve, Fittable, Floats, InverseTime, Quadratic
+from penstock.models.throughput_curves import Curve, Fittable, Floats, InverseTime, Quadratic
 
 PAPER_MODELS: tuple[type[Fittable], ...] = (InverseTime, Quadratic)
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from penstock.core.errors import BadInput, WorldFailed
+from penstock.core.errors import BadInput, ExternalError
 
 _TRUNCATED = re.compile(
     r"Unexpected end of (input|ZLIB|file)|EOFException|Truncated source|premature EOF", re.IGNORECASE
@@ -33,7 +33,7 @@ def plain(source: Path) -> Iterator[None]:
         raise translated(str(error), source) from None
 
 
-def translated(text: str, source: Path) -> BadInput | WorldFailed:
+def translated(text: str, source: Path) -> BadInput | ExternalError:
     """The error for a person behind a Java stack trace.
 
     >>> print(translated("java.io.EOFException: Unexpected end of input stream", Path("a.log.gz")))
@@ -42,11 +42,11 @@ def translated(text: str, source: Path) -> BadInput | WorldFailed:
     found = _FILE.search(text)
     path = unquote(found[1]).rstrip(".") if found else str(source)
     if _DISK.search(text):
-        return WorldFailed("no space left on the disk while Spark was writing")
+        return ExternalError("no space left on the disk while Spark was writing")
     if _TRUNCATED.search(text):
         return BadInput(f"{path}: the file is truncated (its compressed data end too early)")
     if _DAMAGED.search(text):
         return BadInput(f"{path}: the file is damaged (its compressed data make no sense)")
     causes = _CAUSE.findall(text)
     first = next((line for line in text.splitlines() if line.strip()), "no reason given")
-    return WorldFailed(f"Spark failed on {source}: {(causes[-1] if causes else first)[:300]}")
+    return ExternalError(f"Spark failed on {source}: {(causes[-1] if causes else first)[:300]}")

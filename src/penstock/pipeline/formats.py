@@ -116,7 +116,7 @@ FORMATS = (
         "prometheus:read_prometheus",
     ),
     Format("log", (Kind("log", "events", "access logs, common and combined"),), _is_log, "logs:read_log"),
-    Format("table", _TABLE_KINDS, _is_table, "columns:read_table"),
+    Format("table", _TABLE_KINDS, _is_table, "column_tables:read_table"),
 )
 KINDS = {kind.name: kind for form in FORMATS for kind in form.kinds}
 

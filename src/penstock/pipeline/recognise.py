@@ -11,7 +11,7 @@ from penstock.core.text import some_of
 from penstock.pipeline.formats import KINDS, Format, Kind, format_of
 from penstock.pipeline.head import Head, files, head
 from penstock.pipeline.request import TraceRequest
-from penstock.pipeline.tables import Table, table
+from penstock.pipeline.table_head import Table, table
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from penstock.core.errors import BadInput, PenstockError, WorldFailed
+from penstock.core.errors import BadInput, ExternalError, PenstockError
 from penstock.pipeline.java import need_java
 from penstock.pipeline.starting import Starting, last_words, say, say_after_s
 
@@ -102,12 +102,12 @@ def _gateway(conf: SparkConf, log: Path) -> Iterator[Any]:
         try:
             start.wait(lambda: wait([launched], 0.0).done != set())
             gateway = launched.result()
-        except (KeyboardInterrupt, WorldFailed):
+        except (KeyboardInterrupt, ExternalError):
             _kill_children(log.parent)
             raise
         except Exception as error:
             _kill_children(log.parent)
-            raise WorldFailed(f"Spark did not start: {last_words(log) or _brief(error)}") from None
+            raise ExternalError(f"Spark did not start: {last_words(log) or _brief(error)}") from None
         try:
             yield gateway
         finally:
@@ -147,8 +147,8 @@ def _start(gateway: Any, master: str, log: Path) -> SparkSession:
         if start.failure is not None:
             raise start.failure from None
         if "All masters are unresponsive" in log.read_text(encoding="utf-8", errors="replace"):
-            raise WorldFailed(f"the master {master} does not answer: Spark has asked it for a minute") from None
-        raise WorldFailed(f"Spark did not start on {master}: {last_words(log) or _brief(error)}") from None
+            raise ExternalError(f"the master {master} does not answer: Spark has asked it for a minute") from None
+        raise ExternalError(f"Spark did not start on {master}: {last_words(log) or _brief(error)}") from None
     finally:
         # PySpark's own handler asks the busy JVM, on the busy connection, to cancel: Ctrl-C would wait
         # for the job to end. Ours ends the JVM.
@@ -165,7 +165,7 @@ def _wait_for_executors(context: SparkContext, master: str) -> None:
     while status().size() <= 1:  # the driver itself is one
         waited_s = time.monotonic() - begun_s
         if waited_s > EXECUTOR_S:
-            raise WorldFailed(
+            raise ExternalError(
                 f"the master {master} gave no executor within {waited_s:.0f} s: are its workers up and free?"
             )
         if waited_s > say_after_s() and not is_said:
@@ -204,7 +204,7 @@ def reach(master: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=10).close()
     except OSError as error:
-        raise WorldFailed(f"the master {master} does not answer: {error.strerror or error}") from None
+        raise ExternalError(f"the master {master} does not answer: {error.strerror or error}") from None
 
 
 def _brief(error: Exception) -> str:

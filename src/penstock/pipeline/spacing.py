@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
-from penstock.core.cells import JITTER
 from penstock.core.errors import BadInput
+from penstock.core.first_cells import JITTER
 from penstock.core.units import show_duration
 from penstock.pipeline.order import with_previous
 from penstock.pipeline.request import TraceRequest

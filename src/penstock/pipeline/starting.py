@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from penstock.core.errors import WorldFailed
+from penstock.core.errors import ExternalError
 from penstock.core.units import show_duration
 
 SAY_S = 10.0  # a start takes 2 to 5 s on a free machine; then a person is told what is waited for, and at 30 s, 90 s, …
@@ -44,7 +44,7 @@ class Starting:
     processes: Callable[[], Iterable[int]]
     exit_code: Callable[[], int | None] = lambda: None
     """None while it lives."""
-    failure: WorldFailed | None = None
+    failure: ExternalError | None = None
     """Why it was given up."""
     _begun_s: float = field(default_factory=time.monotonic)
     _moved_s: float = field(default_factory=time.monotonic)
@@ -82,7 +82,7 @@ class Starting:
             while not over.wait(LOOK_S):
                 try:
                     self.check()
-                except WorldFailed:
+                except ExternalError:
                     end()
                     return
 
@@ -94,8 +94,8 @@ class Starting:
             over.set()
             watcher.join()
 
-    def _failed(self, how: str) -> WorldFailed:
-        self.failure = WorldFailed(f"{self.what} {how}: {last_words(self.log) or 'it said nothing'}")
+    def _failed(self, how: str) -> ExternalError:
+        self.failure = ExternalError(f"{self.what} {how}: {last_words(self.log) or 'it said nothing'}")
         return self.failure
 
     def _cpu_s(self) -> float:

@@ -14,9 +14,9 @@ from penstock.core.bounds import SPAN_MOST_S, WORKERS_MOST, between
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Policy
-from penstock.policies.calm import Confirmed, Cooldown, DownWindow, Late, WarmUp
-from penstock.policies.effect import Ineffective
-from penstock.policies.safety import Arriving, FailsStatic, Paused
+from penstock.policies.ineffective import Ineffective
+from penstock.policies.safety import FailsStatic, Paused, StartTimeout
+from penstock.policies.timed_guards import Confirmed, Cooldown, DownWindow, HoldWhileLate, WarmUp
 
 IsPaused = Callable[[str], bool]
 """Is the job paused? It is given the path of the pause file, empty where none was named."""
@@ -28,17 +28,17 @@ class Guards:
 
     failures_max: int = 0
     safe_workers: int | None = None
-    late_s: float = 0.0
+    hold_while_late_s: float = 0.0
     down_window_s: float = 0.0
     confirm_s: float = 0.0
     cooldown_s: float = 0.0
     warm_up_s: float = 0.0
-    arrive_s: float = 0.0
+    start_timeout_s: float = 0.0
     effect_s: float = 0.0
     pause_file: str = ""
 
     def __post_init__(self) -> None:
-        for name in (*_TIMED, "late_s"):
+        for name in (*_TIMED, "hold_while_late_s"):
             between(name, getattr(self, name), 0)
         between("failures_max", self.failures_max, 0, 1_000_000)
         between("safe_workers", self.safe_workers or 0, 0, WORKERS_MOST)
@@ -53,8 +53,8 @@ class Guards:
         """
         if self.failures_max:
             policy = FailsStatic(policy, job, self.failures_max, self.safe_workers)
-        if self.late_s:
-            policy = Late(policy, self.late_s, job)
+        if self.hold_while_late_s:
+            policy = HoldWhileLate(policy, self.hold_while_late_s, job)
         for name, guard in _TIMED.items():
             if span_s := getattr(self, name):
                 policy = guard(policy, span_s, job)
@@ -66,15 +66,20 @@ class Guards:
         return policy
 
 
-_TIMED: Mapping[str, type[WarmUp | Cooldown | Confirmed | DownWindow | Arriving | Ineffective]] = {
+_TIMED: Mapping[str, type[WarmUp | Cooldown | Confirmed | DownWindow | StartTimeout | Ineffective]] = {
     "down_window_s": DownWindow,
     "confirm_s": Confirmed,
     "cooldown_s": Cooldown,
     "warm_up_s": WarmUp,
-    "arrive_s": Arriving,
+    "start_timeout_s": StartTimeout,
     "effect_s": Ineffective,
 }
-GUARDS: Mapping[str, type] = {"failures_max": FailsStatic, "late_s": Late, **_TIMED, "pause_file": Paused}
+GUARDS: Mapping[str, type] = {
+    "failures_max": FailsStatic,
+    "hold_while_late_s": HoldWhileLate,
+    **_TIMED,
+    "pause_file": Paused,
+}
 # Names and kinds of all that may be given, for whoever reads them as text.
 OPTIONS: Mapping[str, str] = {option.name: str(option.type).removesuffix(" | None") for option in fields(Guards)}
 
@@ -94,7 +99,7 @@ def safety(job: Job) -> dict[str, Any]:
     longest_s = max(job.tick_s, job.trigger_s or 0.0)
     return {
         "failures_max": 5,
-        "late_s": max(300.0, 5 * longest_s),
-        "arrive_s": min(SPAN_MOST_S, max(300.0, 5 * max(kind.start_s or 0.0 for kind in job.kinds))),
+        "hold_while_late_s": max(300.0, 5 * longest_s),
+        "start_timeout_s": min(SPAN_MOST_S, max(300.0, 5 * max(kind.start_s or 0.0 for kind in job.kinds))),
         "effect_s": max(120.0, 5 * longest_s),
     }

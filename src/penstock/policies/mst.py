@@ -14,28 +14,28 @@ from penstock.core.observation import Observation
 
 
 class Mst:
-    """The fewest workers whose modelled capacity sustains the rate that is seen, and some percent more."""
+    """The fewest workers whose modelled capacity sustains the rate that is seen, and a share more."""
 
     source: ClassVar[str] = "paper 1 §6.1, eq 11"
     needs = frozenset({Knob.WORKERS})
     memory_s = 0.0
 
-    def __init__(self, job: Job, over: float = 20.0) -> None:
-        if not 0 <= over < 1000:
-            raise BadInput(f"mst:over={over:g}: over-provisioning is a percentage from 0 on")
+    def __init__(self, job: Job, spare: float = 0.2) -> None:
+        if not 0 <= spare < 10:
+            raise BadInput(f"mst:spare={spare:g}: over-provisioning is a share from 0 to 10, as in spare=0.2")
         self._job = job
-        self._over = over
+        self._spare = spare
 
     def decide(self, seen: Observation) -> Decision:
         needed = self._job.workers_for(seen.input_rate)
-        wanted = self._job.limits.clamp(with_spare(needed, self._over))
-        reason = f"{seen.input_rate:.4g}/s needs {needed} workers; with {self._over:g} % more, {wanted}"
+        wanted = self._job.limits.clamp(with_spare(needed, self._spare))
+        reason = f"{seen.input_rate:.4g}/s needs {needed} workers; with {100 * self._spare:g} % more, {wanted}"
         return Decision(seen.target.resized(wanted), reason, {"needed": float(needed)})
 
 
-def with_spare(workers: int, over: float) -> int:
-    """⌈(1 + x/100) · m⌉, where 1.2 · 5 is 6 and not 7, whatever floats make of it."""
-    return math.ceil((1 + over / 100) * workers - 1e-9)
+def with_spare(workers: int, spare: float) -> int:
+    """⌈(1 + x) · m⌉, where 1.2 · 5 is 6 and not 7, whatever floats make of it."""
+    return math.ceil((1 + spare) * workers - 1e-9)
 
 
 def least_over(violation_share: Callable[[float], float], allowed: float = 0.01, most: int = 200) -> int | None:

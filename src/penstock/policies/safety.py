@@ -17,7 +17,7 @@ from penstock.core.errors import BadInput, PenstockError
 from penstock.core.job import Job
 from penstock.core.loop import Decision, Policy, permitted
 from penstock.core.observation import Observation
-from penstock.policies.calm import Guard, held
+from penstock.policies.timed_guards import Guard, held
 
 
 class FailsStatic:
@@ -75,7 +75,7 @@ class FailsStatic:
         return seen.target.resized(self._safe)
 
 
-class Arriving(Guard):
+class StartTimeout(Guard):
     """Workers that have not come within this time: no more are asked for until one comes."""
 
     _short_since_s: float | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from penstock.core.loop import Step
 from penstock.report import show
-from penstock.report.explain import change
+from penstock.report.explanation import change
 from penstock.runs.actions import Watch
 
 # More than a screen has room for; the journal and `penstock explain` have the rest.

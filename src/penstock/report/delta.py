@@ -7,9 +7,10 @@ import zlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.report import now, show
+from penstock.report import run_state as now
+from penstock.report import show
 from penstock.report.live import LiveRun
-from penstock.report.packed import Blobs, packed_run
+from penstock.report.payload import Blobs, packed_run
 
 
 @dataclass(frozen=True, slots=True)

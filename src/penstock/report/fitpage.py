@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from penstock.core.files import whole
-from penstock.models.fitting import Fitted
+from penstock.models.curve_fitting import Fitted
 from penstock.models.training import Samples
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 760, 440, 70, 50

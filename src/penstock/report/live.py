@@ -11,7 +11,7 @@ from penstock.core.loop import Step
 from penstock.core.score import Scorer
 from penstock.report.decided import Decisions
 from penstock.runs.comparison import Run
-from penstock.runs.curves import Curves
+from penstock.runs.run_curves import Curves
 
 # About a fifth of a second of reading: a page that asks meanwhile is answered soon.
 LINES = 4000

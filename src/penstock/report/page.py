@@ -13,7 +13,7 @@ from pathlib import Path
 
 from penstock.core.files import whole
 from penstock.report import markup, verdict
-from penstock.report.packed import packed
+from penstock.report.payload import packed
 from penstock.runs.comparison import Comparison, comparison_of, run_of_journal
 
 SHARED_SCRIPTS = ("format.js", "chart.js", "measures.js", "runs.js", "timeline.js", "pointer.js", "toolbar.js")

@@ -15,8 +15,8 @@ from penstock.core.text import one_line
 from penstock.report import show
 from penstock.report.decided import Decided
 from penstock.report.live import LiveRun
-from penstock.report.now import Figure, figures, is_silent, silence
-from penstock.runs.curves import Curves
+from penstock.report.run_state import Figure, figures, is_silent, silence
+from penstock.runs.run_curves import Curves
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 32

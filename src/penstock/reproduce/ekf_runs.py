@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet
 
-from penstock.core.errors import WorldFailed
+from penstock.core.errors import ExternalError
 from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import linear
 from penstock.models.transition import Learnt
-from penstock.pipeline.sweep import Cell, Plan, sweep
+from penstock.pipeline.sweep_job import Cell, Plan, sweep
 from penstock.policies.filtered import learnt_from
-from penstock.policies.naming import Named
+from penstock.policies.registry import Named
 from penstock.reproduce.ekf_paper import CORE_HOUR, TABLE_2
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
 from penstock.sim.derive import Given, World
 from penstock.sim.specs import NoiseSpec, WorkerSpec
 from penstock.sim.toml import ScenarioFile
@@ -157,7 +157,7 @@ def run(seeds: int, grid_seeds: int, done: Callable[[float], None] | None = None
         output = Path(folder) / "runs.parquet"
         summary = sweep(plan(seeds, grid_seeds), output, master, done)
         if summary.failed:
-            raise WorldFailed(f"{summary.failed} of {summary.cells} runs failed: {summary.first_error}")
+            raise ExternalError(f"{summary.failed} of {summary.cells} runs failed: {summary.first_error}")
         rows: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         for row in pyarrow.parquet.read_table(output).to_pylist():
             rows.setdefault((row["world"], row["policy"]), []).append(row)

@@ -13,7 +13,7 @@ from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput
 from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import Capacity
-from penstock.models.curves import Curve, Floats, InverseTime, Quadratic, Table
+from penstock.models.throughput_curves import Curve, Floats, InverseTime, Quadratic, Table
 from penstock.models.training import Samples, best_subset, validation_points
 from penstock.policies.mst import least_over
 from penstock.reproduce.claims import Claim, near

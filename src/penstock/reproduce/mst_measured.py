@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.models.fitting import fit_model
+from penstock.models.curve_fitting import fit_model
 from penstock.models.samples import read_rows, samples_of
 from penstock.models.training import Samples, best_subset
 from penstock.reproduce.claims import Claim

@@ -16,10 +16,10 @@ from penstock.core.journal import Header, JournalWriter
 from penstock.core.loop import Policy, Step
 from penstock.core.score import Scorer
 from penstock.policies.clairvoyant import Bound, Clairvoyant
-from penstock.policies.naming import Named
+from penstock.policies.registry import Named
 from penstock.runs.comparison import Comparison, Run
-from penstock.runs.curves import Curves
-from penstock.runs.replay import replay
+from penstock.runs.replayed import replay
+from penstock.runs.run_curves import Curves
 from penstock.sim.scenario import Scenario
 
 # How often a bar moves; at every step it would cost a tenth of the replay.

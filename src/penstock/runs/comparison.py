@@ -10,7 +10,7 @@ from pathlib import Path
 from penstock.core.errors import BadInput
 from penstock.core.journal import Header, Journal
 from penstock.core.score import Score, Scorer
-from penstock.runs.curves import Curves
+from penstock.runs.run_curves import Curves
 
 
 @dataclass(frozen=True, slots=True)

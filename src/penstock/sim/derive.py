@@ -12,7 +12,7 @@ from penstock.core.job import CapacityModel
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.units import show_duration
 from penstock.models.capacity import Capacity, Fixed, linear
-from penstock.models.curves import Linear
+from penstock.models.throughput_curves import Linear
 from penstock.sim.resample import resampled
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec

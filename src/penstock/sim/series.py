@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.bounds import EVENTS_MOST, SPAN_MOST_S, TICK_LEAST_S, between
-from penstock.core.cells import JITTER
 from penstock.core.columns import Asked, Columns, columns_of
 from penstock.core.errors import BadInput
+from penstock.core.first_cells import JITTER
 from penstock.core.units import show_duration
 from penstock.sim.series_cells import Where, is_known, numbers, seconds
 from penstock.sim.series_file import series_file

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.cells import is_number
 from penstock.core.column_names import UNITS_S
 from penstock.core.columns import Columns
 from penstock.core.dates import REWRITES
 from penstock.core.errors import BadInput
+from penstock.core.first_cells import is_number
 from penstock.core.text import one_line
 from penstock.sim.workloads import Floats
 

@@ -13,10 +13,10 @@ import pyarrow.csv
 import pyarrow.dataset
 
 from penstock.core.bounds import INTERVALS_MOST
-from penstock.core.cells import ROWS, Sample
 from penstock.core.csv_head import CsvHead, csv_head
 from penstock.core.errors import BadInput
 from penstock.core.files import reads
+from penstock.core.first_cells import ROWS, Sample
 from penstock.core.text import one_line
 
 HEAD = 65536  # 200 rows of 320 bytes

@@ -17,7 +17,7 @@ from penstock.core.job import CapacityModel
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.typed import typed
 from penstock.models.capacity import Capacity, Fixed, read_model
-from penstock.models.curves import Curve, Linear, Table
+from penstock.models.throughput_curves import Curve, Linear, Table
 from penstock.sim.series import Trace
 from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
 from penstock.sim.workloads import SHAPES, Shape

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from penstock.models.arrivals.fitted import FittedMap
-from penstock.models.arrivals.fitting import fit_maps
 from penstock.models.arrivals.headroom import Headroom, headroom
+from penstock.models.arrivals.map_fitting import fit_maps
 from penstock.models.arrivals.window import Window
 from penstock.models.markov.chains import Floats
 from penstock.models.markov.phase_type import PhaseType
