@@ -128,6 +128,20 @@ def test_a_scenario_file_replays_without_a_trace(capsys: pytest.CaptureFixture[s
     assert policy["arrived"] > 1e6
 
 
+def test_what_a_policy_prints_does_not_spoil_the_result(
+    series: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = Path(__file__).parents[2] / "examples" / "mine.py"
+    (tmp_path / "talks.py").write_text(
+        f"print('loaded')\n{mine.read_text()}\nclass Talks(Mine):\n"
+        "    def decide(self, seen):\n        print('decides')\n        return super().decide(seen)\n"
+    )
+    assert replay(series, "--policy", f"{tmp_path / 'talks.py'}:Talks", "--output", "json") == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["policies"]
+    assert "decides" in shown.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

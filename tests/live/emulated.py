@@ -22,10 +22,10 @@ from penstock.core.kinds import WorkerKind
 from penstock.core.loop import control
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.observation import Observation, WorkerTable
-from penstock.live.learned import Learned
 from penstock.live.query_progress import Report
 from penstock.live.queue import QueryQueue
 from penstock.live.slots import Slots
+from penstock.models.learned import Learned
 from penstock.models.throughput_curves import Scalability
 from penstock.policies.registry import Named
 

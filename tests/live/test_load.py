@@ -7,20 +7,21 @@ import pytest
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.job import Job
 from penstock.core.objective import Limits, Objective
-from penstock.live.learned import Learned
 from penstock.live.load import batch_load
 from penstock.live.query_progress import Report, SourceReport
 from penstock.live.queue import QueryQueue
 from penstock.models.capacity import linear
+from penstock.models.learned import Learned
+from penstock.models.learned_line import LearnedLine
 
 JOB = Job("job", Dataflow((Operator("job", 0.0),)), Learned(), Limits(1, 8), 5.0, objective=Objective(60.0))
 # 200 tasks of 50 ms and a fixed second a batch, 1 ms a row, on four workers: half of the time slots have a task.
 FIXED_S, LAUNCH_S, ROW_S, CREW = 1.0, 10.0, 0.001, ("1", "2", "3", "4")
 
 
-def followed(rates: list[float], knows_lag: bool = True) -> tuple[QueryQueue, Learned]:
+def followed(rates: list[float], knows_lag: bool = True) -> tuple[QueryQueue, LearnedLine]:
     """A job with Spark's default trigger at one rate after the other, 20 batches each, ten of one rate being enough."""
-    queue, line = QueryQueue(0.0, 60.0, 10.0), Learned()
+    queue, line = QueryQueue(0.0, 60.0, 10.0), LearnedLine()
     now_s, end, took_s = 0.0, 0, 3.0
     for number in range(20 * len(rates)):
         rate = rates[number // 20]
@@ -48,7 +49,7 @@ def test_a_fifty_fold_drop_of_the_rate_is_a_drop_of_the_load(knows_lag: bool) ->
 
 
 def test_a_line_through_batches_of_one_size_says_nothing() -> None:
-    queue, line = followed([100.0])[0], Learned()
+    queue, line = followed([100.0])[0], LearnedLine()
     for _ in range(20):
         line.note(100.0, 2.5, FIXED_S, CREW)
     assert batch_load([(queue, line)], 4, JOB) is None
@@ -95,7 +96,7 @@ WARM = ((4671, 2.32), (7570, 3.18), (9831, 3.35), (9901, 2.55), (8324, 2.99))
 
 
 def test_what_was_learnt_of_cold_executors_is_corrected_by_the_batches_after() -> None:
-    line = Learned()
+    line = LearnedLine()
     for rows, work_s in COLD:
         line.note(rows, work_s, 0.13, CREW)
     # A row took 0.4 ms once all was warm, so 300 a second are an eighth of a worker, and launches as much again. It was

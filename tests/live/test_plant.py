@@ -14,7 +14,6 @@ from penstock.core.errors import BadInput
 from penstock.live.control_options import Wanted
 from penstock.live.executors import Executor, SlotTime
 from penstock.live.lag_source import Places
-from penstock.live.learned import Learned
 from penstock.live.queue import QueryQueue
 from penstock.live.watched_query import WatchedQuery
 from penstock.models.capacity import About, Capacity, write_model
@@ -70,34 +69,6 @@ def test_short_tasks_count_as_spark_tells_them() -> None:
     busy = SlotTime(lambda: next(clock))
     read = [busy(executor(task_s, active, slots=2))["0"] for task_s, active in ((0, 1), (8, 2), (16, 0), (24, 1))]
     assert read == [0, 4, 8, 12]
-
-
-def learnt(*batches: tuple[float, float]) -> Learned:
-    """From batches of two workers: rows, and seconds of work."""
-    model = Learned()
-    for rows, work_s in batches:
-        model.note(rows, work_s, fixed_s=0.5, crew=("1", "2"))
-    return model
-
-
-def test_a_learnt_capacity_tells_rows_from_tasks_as_such() -> None:
-    # Tasks take 4 s whatever they hold; two workers do 200 rows/s.
-    small, large = (200.0, 4.0 + 1.0), (2400.0, 4.0 + 12.0)
-    model = learnt(*[small] * 5, *[large] * 5)
-    assert model.capacity(2) == pytest.approx(200.0, rel=0.05)
-    assert model.fixed_s(2) == pytest.approx(4.5, rel=0.05)
-    # 20 s between triggers leave 15.5 for rows.
-    assert model.sustainable(2, 20.0) == pytest.approx(200.0 * 15.5 / 20, rel=0.05)
-    # Small ones alone, for long, do not make it forget; and it follows a job that becomes slower.
-    again = learnt(*[small] * 5, *[large] * 5, *[small] * 60)
-    assert again.capacity(2) == pytest.approx(200.0, rel=0.2)
-    slower = learnt(*[small] * 5, *[large] * 5, *[(2400.0, 4.0 + 24.0)] * 30)
-    assert slower.capacity(2) == pytest.approx(100.0, rel=0.1)
-
-
-def test_batches_of_one_size_teach_a_plain_rate() -> None:
-    model = learnt(*[(1000.0, 5.0)] * 20)
-    assert (model.capacity(2), model.fixed_s(2)) == (200.0, 0.5)
 
 
 @pytest.mark.parametrize(

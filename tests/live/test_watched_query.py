@@ -18,11 +18,11 @@ from penstock.core.job import Job
 from penstock.core.objective import Limits
 from penstock.live.folder_lag import FolderOfFiles
 from penstock.live.lag_source import Places
-from penstock.live.learned import Learned
 from penstock.live.queries import Queries
 from penstock.live.query_progress import SourceReport
 from penstock.live.queue import QueryQueue
 from penstock.live.watched_query import WatchedQuery
+from penstock.models.learned import Learned
 from tests.live.test_query_progress import KAFKA
 
 

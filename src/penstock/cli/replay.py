@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from penstock.cli.numbers import real, seed, workers
@@ -23,6 +24,7 @@ from penstock.policies.registry import Named
 from penstock.report.comparison_table import as_csv, as_json, as_table
 from penstock.report.page import write_page
 from penstock.runs.compare import Outputs, compare, file_names
+from penstock.runs.comparison import Comparison
 from penstock.sim.derive import Given, World
 from penstock.sim.series import SeriesOptions, read_series
 
@@ -99,14 +101,8 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    policies = [Named.parse(name) for name in _names(options)]
-    scenario = world_of(options).scenario()
-    if options.report:
-        writable(options.report)
-    if options.journal:
-        _make_folder(options.journal, file_names([named.name for named in policies]).values())
-    with bar(f"replaying {scenario.name}", total=1.0) as progress:
-        comparison = compare(scenario, policies, Outputs(options.journal, progress), options.bare)
+    with redirect_stdout(sys.stderr):  # what a user's policy prints is not part of the result
+        comparison = _compared(options)
     if options.report:
         write_page(options.report, comparison)
     if options.output == "json":
@@ -119,6 +115,17 @@ def run(options: argparse.Namespace) -> int:
             print(f"report: {one_line(str(options.report))}", file=sys.stderr)
     missed = any(run.score.violations for run in comparison.runs)
     return MISSED if options.check and missed else 0
+
+
+def _compared(options: argparse.Namespace) -> Comparison:
+    policies = [Named.parse(name) for name in _names(options)]
+    scenario = world_of(options).scenario()
+    if options.report:
+        writable(options.report)
+    if options.journal:
+        _make_folder(options.journal, file_names([named.name for named in policies]).values())
+    with bar(f"replaying {scenario.name}", total=1.0) as progress:
+        return compare(scenario, policies, Outputs(options.journal, progress), options.bare)
 
 
 def _names(options: argparse.Namespace) -> list[str]:

@@ -18,18 +18,17 @@ from penstock.core.objective import Limits
 from penstock.core.units import show_duration
 from penstock.live.control_log import be_heard
 from penstock.live.control_options import Wanted
-from penstock.live.controller import Controller, ControllerParts, remind
+from penstock.live.controller import Controller, ControllerParts
 from penstock.live.executors import SlotTime, executors, memory_mb
 from penstock.live.job_checks import examine, examine_room
-from penstock.live.learned import Learned
 from penstock.live.metrics import Metrics
 from penstock.live.metrics_server import MetricsServer
 from penstock.live.pause import Pause
 from penstock.live.plant import BusySeconds, PlantOptions, SparkPlant
 from penstock.live.policy_thread import built
 from penstock.live.query_plan import trigger_s
-from penstock.live.recorder import Recorder
 from penstock.live.remote import recorder_at
+from penstock.live.restart import go_on
 from penstock.policies.guards import safety
 from penstock.policies.registry import Named
 
@@ -122,21 +121,12 @@ def _parts(
         if wanted.journal:
             header = _header(spark, wanted, job, plant.origin_s)
             recorder = opened.enter_context(recorder_at(spark, wanted.journal, header, policy.memory_s))
-            _go_on(recorder, plant, policy, job)
+            go_on(recorder, plant, policy, job.limits)
         for query in queries:
             plant.watch(query)
         _say_unknown(plant, policy, wanted)
         opened.pop_all()
     return ControllerParts(plant, policy, job, faults, recorder, metrics, server, wanted.dry_run, asked, pause)
-
-
-def _go_on(recorder: Recorder, plant: SparkPlant, policy: Policy, job: Job) -> None:
-    """Where an earlier controller of the same job stopped."""
-    if recorder.past:
-        plant.go_on(recorder.past[-1], recorder.header.origin_s or plant.origin_s)
-        remind(policy, recorder.past)
-        if isinstance(job.capacity, Learned):
-            job.capacity.remember(recorder.past)
 
 
 def _header(spark: SparkSession, wanted: Wanted, job: Job, origin_s: float) -> Header:

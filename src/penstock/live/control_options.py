@@ -15,10 +15,11 @@ from penstock.core.loop import Policy
 from penstock.core.objective import Limits, Objective, Price
 from penstock.core.units import duration_s
 from penstock.live.lag_source import Places
-from penstock.live.learned import Learned
 from penstock.live.pause import Pause
 from penstock.live.policy_thread import PolicyThread, built
 from penstock.models.capacity import Capacity, read_model
+from penstock.models.learned import Learned
+from penstock.policies.learning import Learning
 from penstock.policies.registry import Around, Named
 
 TICK_MIN_S = 0.1  # to look at a job takes 20 to 100 ms
@@ -104,7 +105,8 @@ class Wanted:
         asked: list[PolicyThread] = []
 
         def inside(bare: Policy) -> Policy:
-            asked.append(PolicyThread(bare, max(HANG_MIN_S, HANG_TICKS * job.tick_s)))
+            learns = Learning(bare, job.capacity) if isinstance(job.capacity, Learned) else bare
+            asked.append(PolicyThread(learns, max(HANG_MIN_S, HANG_TICKS * job.tick_s)))
             return asked[0]
 
         return built(self.policy, lambda: self.policy_for(job, pause, inside)), asked[0]

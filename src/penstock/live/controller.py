@@ -6,8 +6,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from penstock.core.errors import PenstockError, PlantError
@@ -28,7 +27,6 @@ TEND_S = 0.2
 AWAITED = 8  # ticks without a report, two minutes by default: a first batch on a cold cluster takes one
 LATE = 0.1  # of a tick: one that comes later than this waits for the next
 LEAVE_S = 1.0  # what a thread gets to close its journal where a tick is shorter
-REMIND_S = 60.0  # what a policy gets to see its past again: 10,000 steps take one of ours 2 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,14 +231,3 @@ class Controller:
         if self._parts.metrics:
             self._parts.metrics.note_error()
         self._log.failed(error)
-
-
-def remind(policy: Policy, past: Sequence[Step]) -> None:
-    """Make the policy what it was when an earlier controller stopped: it sees the journal's tail again."""
-    until_s = time.monotonic() + REMIND_S
-    for number, step in enumerate(past, 1):
-        with suppress(Exception):
-            policy.decide(step.seen)
-        if time.monotonic() > until_s:
-            log.warning("the policy is slow: it saw %d of the journal's last %d steps again", number, len(past))
-            break

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.core.job import CapacityModel, Job
-from penstock.live.learned import Learned
 from penstock.live.queue import QueryQueue
+from penstock.models.learned_line import LearnedLine
+
+Line = CapacityModel | LearnedLine
 
 # Where the objective is not a latency, no batch should become longer than this.
 LONGEST_S = 30.0
@@ -25,7 +27,7 @@ def batch_length_s(job: Job) -> float:
     return job.objective.latency_s / 2 if job.objective.latency_s else LONGEST_S
 
 
-def batch_load(queues: Iterable[tuple[QueryQueue, CapacityModel]], workers: int, job: Job) -> float | None:
+def batch_load(queues: Iterable[tuple[QueryQueue, Line]], workers: int, job: Job) -> float | None:
     """Rows that come, and those beyond two batches that wait, against what the workers could do by the line through
     their batches, if these were as long as they may be.
 
@@ -45,8 +47,8 @@ def batch_load(queues: Iterable[tuple[QueryQueue, CapacityModel]], workers: int,
     return min(LOAD_MOST, total)
 
 
-def _needed(line: CapacityModel, rate: float, workers: int, batch_s: float) -> float | None:
-    if isinstance(line, Learned):
+def _needed(line: Line, rate: float, workers: int, batch_s: float) -> float | None:
+    if isinstance(line, LearnedLine):
         return line.needed(rate, batch_s)
     could = line.sustainable(workers, batch_s)
     return workers * rate / could if could > 0 else None

@@ -9,18 +9,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.errors import PlantError
-from penstock.core.job import CapacityModel, Job
+from penstock.core.job import Job
 from penstock.core.loop import Step
 from penstock.core.observation import OperatorStats
 from penstock.core.responses import Responses
 from penstock.live.executors import Executor
 from penstock.live.lag_source import Places
-from penstock.live.learned import Learned
-from penstock.live.load import batch_length_s, batch_load, bounded
+from penstock.live.load import Line, batch_length_s, batch_load, bounded
 from penstock.live.query_plan import last_batch
 from penstock.live.query_progress import Report
 from penstock.live.queue import QueryQueue
 from penstock.live.watched_query import WatchedQuery
+from penstock.models.learned import Learned
 
 # How long a call looks for the moment between two batches, and how often.
 REST_S, LOOK_S = 0.1, 0.02
@@ -34,7 +34,8 @@ class Queries:
     def __init__(self, spark: SparkSession, job: Job, places: Places) -> None:
         self._spark, self._job, self._places = spark, job, places
         self._watched: dict[str, WatchedQuery] = {}
-        self._lines: dict[str, CapacityModel] = {}
+        # The plant learns for its own gauges; what a policy knows it learns from what it is shown.
+        self._learned = Learned()
         self._committed: tuple[int | None, float] = (None, 0.0)
         self._there: set[str] = set()
         self._lost_s = 0.0
@@ -47,9 +48,6 @@ class Queries:
         if before is not None:
             _go_on(watched, _name(query, len(self._watched) + 1), before, origin_s)
         self._watched[query.id] = watched
-        # A line through the batches of all queries would be none.
-        is_alone = len(self._watched) == 1
-        self._lines = {each: self._job.capacity if is_alone else Learned() for each in self._watched}
 
     def follow(self, now_s: float, there: Collection[str] = ()) -> dict[str, list[Report]]:
         """Batches that have ended since the last call, by query; `there` are the executors that live."""
@@ -74,13 +72,11 @@ class Queries:
             raise PlantError(f"every watched query has ended ({names}){beside}")
 
     def learn(self, news: Mapping[str, list[Report]], there: Mapping[str, Executor]) -> None:
+        self._learned.mix({query: each.queue.input_rate for query, each in self._watched.items()})
         for query, reports in news.items():
-            models = {id(each): each for each in (self._job.capacity, self._lines[query])}.values()
             for report in reports:
                 crew = [name for name, executor in there.items() if executor.since_s < report.ended_s]
-                for model in models:
-                    if isinstance(model, Learned):
-                        model.note(report.rows, report.execution_s - report.fixed_s, report.fixed_s, crew)
+                self._learned.note(query, report.rows, report.execution_s - report.fixed_s, report.fixed_s, crew)
 
     @property
     def queues(self) -> list[QueryQueue]:
@@ -138,7 +134,10 @@ class Queries:
 
     def capacity(self, workers: int) -> float:
         """By the model; before one is learnt, as fast as the last batches were."""
-        if (known := self._job.capacity.sustainable(workers, batch_length_s(self._job))) > 0:
+        is_learnt = isinstance(self._job.capacity, Learned)
+        model = self._learned if is_learnt else self._job.capacity
+        known = model.sustainable(workers, batch_length_s(self._job))
+        if known > 0 and (not is_learnt or self._learned.is_known):
             return known
         lasts = [queue.last for queue in self.queues if queue.last and queue.last.execution_s]
         return sum(last.rows / last.execution_s for last in lasts)
@@ -149,7 +148,7 @@ class Queries:
         Where batches follow each other at once they have one at any rate, so it is computed. Where a trigger is
         overrun, and nobody tells what waits, it is full.
         """
-        pairs = [(each.queue, self._lines[name]) for name, each in self._watched.items() if not each.has_ended]
+        pairs = [(each.queue, self._line(name)) for name, each in self._watched.items() if not each.has_ended]
         if not self._job.trigger_s:
             computed = batch_load(pairs, workers, self._job)
             lasts = [queue.last.execution_s for queue, _ in pairs if queue.last]
@@ -157,6 +156,11 @@ class Queries:
             return slots if computed is None else bounded(computed, slots, part)
         took_s = max((queue.last.execution_s for queue, _ in pairs if queue.last and not queue.knows_lag), default=0.0)
         return max(slots, 1.0) if took_s > self._job.trigger_s else slots
+
+    def _line(self, query: str) -> Line:
+        """What a query's rows take. A model that was told is of a job with one query."""
+        is_told = len(self._watched) == 1 and not isinstance(self._job.capacity, Learned)
+        return self._job.capacity if is_told else self._learned.line(query)
 
     def rest(self) -> bool:
         """Do all queries rest, or has the one with the longest batches just committed one? Looked at for a while:

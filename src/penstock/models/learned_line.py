@@ -1,12 +1,10 @@
-"""How much workers can do where nobody measured it: learnt from the batches that run."""
+"""A line through the batches of one query: launches, and seconds a row. Learnt where nobody measured them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
-
-from penstock.core.loop import Step
 
 FORGET = 0.2
 # Batches of one size on the same workers differ by this much, and by this many seconds whatever their size.
@@ -62,29 +60,32 @@ def _line(sizes: Collection[_Size]) -> tuple[float, float, float]:
     return (launch_s, (ones * both - at * took) / spread, doubt) if launch_s > 0 else (0.0, both / squares, doubt)
 
 
-class Learned:
-    """A capacity model that follows the job: as many rows a second of work for each worker as its batches show.
+class LearnedLine:
+    """What a query's batches take, in worker-seconds: `launching its tasks + rows · seconds a row`.
 
-    The worker-seconds of a batch are `launching its tasks + rows · seconds a row`: live, 120 rows took 6 s, 2,800 rows
-    20 s. The line goes through what batches of each size took lately. More rows never take less: so what is new
-    corrects what was seen of other sizes while executors were cold; what nothing corrects is not forgotten.
+    Live, 120 rows took 6 s, 2,800 rows 20 s. The line goes through what batches of each size took lately. More rows
+    never take less: so what is new corrects what was seen of other sizes while executors were cold; what nothing
+    corrects is not forgotten.
 
-    >>> model = Learned()
-    >>> model.note(rows=8000.0, work_s=4.0, fixed_s=1.0, crew=("w1", "w2"))
-    >>> model.capacity(4), model.sustainable(4, trigger_s=10.0)
-    (4000.0, 3600.0)
+    >>> line = LearnedLine()
+    >>> line.note(rows=8000.0, work_s=4.0, fixed_s=1.0, crew=("w1", "w2"))
+    >>> line.row_s, line.base_s
+    (0.001, 1.0)
 
     A batch that waits for a new worker's first task tells nothing of its workers:
 
-    >>> model.note(rows=8000.0, work_s=40.0, fixed_s=1.0, crew=("w1", "w2", "w3"))
-    >>> model.capacity(4)
-    4000.0
+    >>> line.note(rows=8000.0, work_s=40.0, fixed_s=1.0, crew=("w1", "w2", "w3"))
+    >>> line.row_s
+    0.001
     """
 
     def __init__(self) -> None:
-        self.per_worker = 0.0
-        self._fixed_s = 0.0
-        self._launch_s = self._row_s = 0.0
+        self.base_s = 0.0
+        """Planning and commits of a batch, whatever its workers."""
+        self.launch_s = 0.0
+        """Worker-seconds to launch a batch's tasks."""
+        self.row_s = 0.0
+        """Worker-seconds of a row; 0 before the first batch."""
         self._sizes: dict[int, _Size] = {}
         self._noted = 0
         self._crew: frozenset[str] = frozenset()
@@ -92,15 +93,14 @@ class Learned:
 
     def note(self, rows: float, work_s: float, fixed_s: float, crew: Collection[str]) -> None:
         """Take in a batch that ended on these workers."""
-        is_cold = self.per_worker > 0 and not self._crew.issuperset(crew)
+        is_cold = self.row_s > 0 and not self._crew.issuperset(crew)
         self._crew = frozenset(crew)
         if is_cold or not crew or work_s <= 0 or rows <= 0:
             return
-        self._fixed_s = self._fixed_s + FORGET * (fixed_s - self._fixed_s) if self._noted else fixed_s
+        self.base_s = self.base_s + FORGET * (fixed_s - self.base_s) if self._noted else fixed_s
         self._noted += 1
         self._take(rows, work_s * len(crew))
         self._draw(rows, work_s * len(crew))
-        self.per_worker = 1 / self._row_s
 
     def _take(self, rows: float, total_s: float) -> None:
         for size in self._sizes.values():
@@ -116,38 +116,16 @@ class Learned:
                 size.total_s, size.count = new_s, min(KEPT, size.count)
 
     def _draw(self, rows: float, total_s: float) -> None:
-        self._launch_s, row_s, doubt = _line(self._sizes.values())
-        self._row_s = max(ROWS_LEAST * total_s / rows, row_s)
+        self.launch_s, row_s, doubt = _line(self._sizes.values())
+        self.row_s = max(ROWS_LEAST * total_s / rows, row_s)
         # Have batches of different sizes told what of this one was work on rows?
         self._is_sure = self._noted >= BATCHES and doubt * rows < SURE * total_s
-
-    def remember(self, past: Iterable[Step]) -> None:
-        """What an earlier controller saw."""
-        processed = -1.0
-        for seen in (step.seen for step in past):
-            batch = seen.batch
-            if batch is not None and seen.processed > processed:
-                ended_s = seen.time_s - batch.age_s
-                crew = [name for name, worker in seen.workers.items() if (worker.runs_since_s or 0.0) < ended_s]
-                self.note(batch.rows, batch.execution_s - batch.fixed_s, batch.fixed_s, crew)
-            processed = seen.processed
 
     def needed(self, rate: float, batch_s: float) -> float | None:
         """Workers, in parts too, that keep up with a rate in batches of this length; None before that is known.
 
         They do rows · seconds a row, and once a batch its launches, while the fixed time leaves them nothing to do.
         """
-        if not self._is_sure or self._fixed_s >= batch_s:
+        if not self._is_sure or self.base_s >= batch_s:
             return None
-        return (rate * self._row_s + self._launch_s / batch_s) / (1 - self._fixed_s / batch_s)
-
-    def capacity(self, workers: float) -> float:
-        return self.per_worker * workers
-
-    def fixed_s(self, workers: float) -> float:
-        """Planning and commits, and the launch of its tasks, which workers share."""
-        return self._fixed_s + self._launch_s / max(1.0, workers)
-
-    def sustainable(self, workers: float, trigger_s: float | None) -> float:
-        share = 1.0 if trigger_s is None else max(0.0, 1.0 - self.fixed_s(workers) / trigger_s)
-        return self.capacity(workers) * share
+        return (rate * self.row_s + self.launch_s / batch_s) / (1 - self.base_s / batch_s)
