@@ -6,20 +6,28 @@ import json
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from penstock.core.allocation import BatchRule
+from penstock.core.objective import Limits
+from penstock.core.observation import Observation
 from penstock.live.cluster import Cluster, ClusterSpec
+from penstock.live.control_options import Wanted
 from penstock.live.kafka import KafkaSource
 from penstock.live.lag_source import Places
+from penstock.live.plant import PlantOptions, SparkPlant
 from penstock.live.query_plan import trigger_s
 from penstock.live.queue import QueryQueue
 from penstock.live.resources import hold
+from penstock.live.row_limit import why_not
 from penstock.live.watched_query import WatchedQuery
 from penstock.pipeline.session import session
+from penstock.testing import check_plant
 
 
 def say(**values: Any) -> None:
@@ -130,6 +138,56 @@ def plans(folder: str) -> None:
             query.stop()
 
 
+def plant(settings: Mapping[str, str], folder: str) -> None:
+    """A real plant keeps the contract; its row limit follows the rule that it is given, and goes when it is left."""
+    files = Path(folder) / "in"
+    files.mkdir()
+    for number in range(2000):
+        (files / f"{number}.txt").write_text("row\n" * 100)
+    with session(settings["spark.master"], settings=settings) as spark:
+        rows: list[int] = []
+        stream = spark.readStream.option("maxFilesPerTrigger", 20).text(str(files))
+        writer = stream.writeStream.foreachBatch(lambda batch, _: rows.append(batch.count()))
+        query = writer.trigger(processingTime="1 second").option("checkpointLocation", f"{folder}/checkpoint").start()
+        job = Wanted(limits=Limits(1, 3), tick="1s", trigger="1s").job("check")
+        real = SparkPlant(spark, job, PlantOptions(sizes_batches=not why_not(query)))
+        real.watch(query)
+        first_look(real)
+        check_plant(real, looks(real, 8))
+        say(knobs=sorted(knob.value for knob in real.knobs))
+        # 10 s at 30 rows/s: three files of a hundred rows.
+        rule = BatchRule(latency_s=20.0, fixed_s=0.0, rows_per_worker_s=30.0, shortest_s=10.0, longest_s=10.0)
+        seen = first_look(real)
+        real.apply(replace(seen.target.resized(1), batch=rule))
+        wait_until(lambda: shown(real) is not None and rows[-2:] == [300, 300])
+        seen = first_look(real)
+        say(limited=rows[-1], rule=seen.target.batch == rule, workers=len(seen.running.workers))
+        real.leave()
+        wait_until(lambda: rows[-1] == 2000)
+        say(restored=rows[-1])
+        query.stop()
+
+
+def looks(real: SparkPlant, count: int) -> Iterator[None]:
+    """As many ticks as show something, a moment apart."""
+    for _ in range(count):
+        yield
+        time.sleep(0.5)
+        real.tend()
+
+
+def first_look(real: SparkPlant) -> Observation:
+    wait_until(lambda: shown(real) is not None)
+    seen = real.observe()
+    assert seen is not None
+    return seen
+
+
+def shown(real: SparkPlant) -> Observation | None:
+    real.tend()
+    return real.observe()
+
+
 def keep(what: str) -> None:
     """Hold something until the end comes from outside."""
     if what == "cluster":
@@ -147,7 +205,7 @@ def main(name: str, words: list[Any]) -> None:
         settings, source, last = words
         {"write": write, "read": read, "look": look}[name](settings, KafkaSource(**source), last)  # type: ignore[operator]
     else:
-        {"count": count, "burn": burn, "keep": keep, "plans": plans}[name](*words)  # type: ignore[operator]
+        {"count": count, "burn": burn, "keep": keep, "plans": plans, "plant": plant}[name](*words)  # type: ignore[operator]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from penstock.core.errors import BadInput
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.daemon import workers_alive
 from penstock.live.resources import marked
-from tests.live.processes import first_line, left_in, lines_of, run_job, started, wait_for_none
+from tests.live.processes import first_line, left_in, lines_of, run_job, run_lines, started, wait_for_none
 
 pytestmark = pytest.mark.spark
 
@@ -46,6 +46,13 @@ def cores_used(cluster: Cluster, seconds: float) -> float:
 def test_all_workers_are_registered_and_run_a_job_by_the_url(cluster: Cluster) -> None:
     assert alive(cluster) == 2
     assert run_job("count", cluster.settings) == {"rows": 100_000, "doubled": 9900}
+
+
+def test_a_real_plant_keeps_the_contract_and_its_row_limit_follows_the_rule(cluster: Cluster, tmp_path: Path) -> None:
+    checked, limited, restored = run_lines("plant", cluster.settings, str(tmp_path))
+    assert checked == {"knobs": ["batch sizes", "the workers"]}
+    assert limited == {"limited": 300, "rule": True, "workers": 1}
+    assert restored == {"restored": 2000}
 
 
 def test_it_listens_on_loopback_alone(cluster: Cluster) -> None:

@@ -17,7 +17,7 @@ from penstock.core.loop import Faults, Step
 from penstock.core.observation import Observation
 from penstock.live.controller import Controller, ControllerParts
 from penstock.live.metrics import Metrics
-from penstock.live.plant import SparkPlant
+from penstock.live.plant_notes import PlantNotes
 from penstock.live.recorder import Recorder
 from penstock.policies.static import Static
 from penstock.sim.scenario import Scenario
@@ -33,17 +33,18 @@ class Recorded:
 
     def __init__(self) -> None:
         self._steps = steps()
-        self.lost = self.looks = 0
+        self.looks = 0
         self.broken_at: tuple[int, ...] = ()
         self.knows_from = sys.maxsize
+        self.has_left = False
+        self._notes = PlantNotes()
 
     @property
-    def unknown_backlog(self) -> list[str]:
-        return ["RateStream"] if self.looks < self.knows_from else []
+    def awaited(self) -> list[str]:
+        return []
 
     def observe(self) -> Observation:
         self.looks += 1
-        self.lost = int(self.looks > 5)
         if self.looks in self.broken_at:
             raise PlantError("Spark does not answer")
         return replace(self._steps[self.looks % len(self._steps)].seen, backlog=None, latency_s=None)
@@ -55,7 +56,12 @@ class Recorded:
         """Nobody is to go."""
 
     def take_notes(self) -> list[str]:
-        return ["query counts has ended"] if self.looks == 7 else []
+        silent = ["RateStream"] if self.looks < self.knows_from else []
+        ended = ["query counts has ended"] if self.looks == 7 else []
+        return self._notes.take(silent, lost=int(self.looks > 5)) + ended
+
+    def leave(self) -> None:
+        self.has_left = True
 
 
 def run(plant: Recorded, recorder: object = None, least: int = 20) -> tuple[list[Step], Metrics]:
@@ -70,7 +76,7 @@ def run(plant: Recorded, recorder: object = None, least: int = 20) -> tuple[list
 
     job = replace(SCENARIO.job(), tick_s=0.01)
     policy = Static(job, workers=2)
-    parts = ControllerParts(cast(SparkPlant, plant), policy, job, Faults(), cast(Recorder, recorder), metrics)
+    parts = ControllerParts(plant, policy, job, Faults(), cast(Recorder, recorder), metrics)
     controller = Controller(parts, told)
     controller.start()
     assert enough.wait(30)
@@ -80,7 +86,9 @@ def run(plant: Recorded, recorder: object = None, least: int = 20) -> tuple[list
 
 
 def test_what_a_plant_cannot_see_and_what_it_lost_is_in_the_journal_once() -> None:
-    seen, metrics = run(Recorded())
+    plant = Recorded()
+    seen, metrics = run(plant)
+    assert plant.has_left
     reasons = [step.decision.reason for step in seen]
     assert sum("RateStream does not tell what waits in it" in reason for reason in reasons) == 1
     assert sum("1 executors were lost" in reason for reason in reasons) == 1
@@ -115,7 +123,9 @@ def test_a_job_whose_first_batch_does_not_end_is_said_once(
     monkeypatch.setattr(logging.getLogger("penstock"), "propagate", True)
 
     class Silent(Recorded):
-        awaited = ("counts", "joins")
+        @property
+        def awaited(self) -> list[str]:
+            return ["counts", "joins"]
 
         def observe(self) -> Observation | None:  # type: ignore[override]
             seen = super().observe()
@@ -132,8 +142,6 @@ def test_a_job_whose_first_batch_has_just_ended_is_not_said_to_wait_for_it(
     monkeypatch.setattr(logging.getLogger("penstock"), "propagate", True)
 
     class TooLate(Recorded):
-        awaited = ()
-
         def observe(self) -> Observation | None:  # type: ignore[override]
             seen = super().observe()
             return None if self.looks < 9 else seen  # the last of these look for a first reading of the load

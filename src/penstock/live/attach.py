@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.core.allocation import Knob
 from penstock.core.errors import BadInput, PenstockError
 from penstock.core.job import Job
 from penstock.core.journal import Header
@@ -29,6 +30,7 @@ from penstock.live.policy_thread import built
 from penstock.live.query_plan import trigger_s
 from penstock.live.remote import recorder_at
 from penstock.live.restart import go_on
+from penstock.live.row_limit import why_not
 from penstock.policies.guards import safety
 from penstock.policies.registry import Named
 
@@ -75,11 +77,11 @@ def attached(
     _need_alone(spark)
     need_room(spark, wanted.limits)
     pause = Pause(built(wanted.policy, lambda: wanted.rules).get("pause_file", ""))
-    parts = _parts(spark, queries, wanted, (busy or SlotTime(), pause))
+    parts, lag = _parts(spark, queries, wanted, (busy or SlotTime(), pause))
     controller = Controller(parts, told)
     _ATTACHED[spark.sparkContext.applicationId] = controller
     controller.start()
-    _say_attached(parts, wanted, len(executors(spark)))
+    _say_attached(parts.job, wanted, len(executors(spark)), lag)
     if why := pause.listen():
         log.warning("SIGUSR1 does not pause this job (%s): use pause_file=…, or controller.pause()", why)
     return controller
@@ -94,25 +96,23 @@ def _need_queries(queries: tuple[Any, ...]) -> None:
             raise BadInput(f"a {type(query).__name__} is not a streaming query that runs: write {right}")
 
 
-def _say_attached(parts: ControllerParts, wanted: Wanted, there: int) -> None:
+def _say_attached(job: Job, wanted: Wanted, there: int, lag: str) -> None:
     """One line that tells a person what is in force."""
-    limits, job = parts.job.limits, parts.job
-    sizes = f"{there} executors, {limits.workers_min} … {limits.workers_max}"
-    told, silent = parts.plant.queries.told_by
-    lag = f"lag from {', '.join(told)}" if told else "lag unknown"
-    lag += f" (unknown: {', '.join(silent)})" if told and silent else ""
+    sizes = f"{there} executors, {job.limits.workers_min} … {job.limits.workers_max}"
     how = f"policy {wanted.policy}, objective {job.objective}, a decision every {show_duration(job.tick_s)}"
     log.info("attached: %s, %s, %s%s", sizes, how, lag, " (dry run)" if wanted.dry_run else "")
 
 
 def _parts(
     spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wanted, how: tuple[BusySeconds, Pause]
-) -> ControllerParts:
+) -> tuple[ControllerParts, str]:
     busy, pause = how
     job = wanted.job(queries[0].name or spark.sparkContext.appName or "job", memory_mb(spark))
     job = job if job.trigger_s else replace(job, trigger_s=trigger_s(queries[0]))
+    sizes_batches = _sizes_batches(queries, wanted)
+    job = replace(job, knobs=job.knobs | {Knob.BATCH_SIZE}) if sizes_batches else job
     policy, asked = wanted.asked_policy(job, pause)
-    plant = SparkPlant(spark, job, PlantOptions(wanted.places, busy, wanted.dry_run))
+    plant = SparkPlant(spark, job, PlantOptions(wanted.places, busy, wanted.dry_run, sizes_batches))
     check_knobs(plant, policy)
     metrics, port, faults = Metrics(job.name), wanted.metrics_port, _faults(wanted, job, pause)
     with contextlib.ExitStack() as opened:  # what cannot be attached leaves no lock and no port taken
@@ -126,7 +126,21 @@ def _parts(
             plant.watch(query)
         _say_unknown(plant, policy, wanted)
         opened.pop_all()
-    return ControllerParts(plant, policy, job, faults, recorder, metrics, server, wanted.dry_run, asked, pause)
+    parts = ControllerParts(plant, policy, job, faults, recorder, metrics, server, wanted.dry_run, asked, pause)
+    return parts, _lag_text(*plant.queries.told_by)
+
+
+def _lag_text(told: list[str], silent: list[str]) -> str:
+    beside = f" (unknown: {', '.join(silent)})" if told and silent else ""
+    return f"lag from {', '.join(told)}{beside}" if told else "lag unknown"
+
+
+def _sizes_batches(queries: tuple[StreamingQuery, ...], wanted: Wanted) -> bool:
+    """Can the rows of every query's batches be limited? If not, a policy that would is told so, in one line."""
+    why = next((f"{query.name or query.id}: {why}" for query in queries if (why := why_not(query))), "")
+    if why and "batches" in getattr(Named.parse(wanted.policy).maker, "parts", ()):
+        log.info("the row limit of batches stays as it is (%s)", why)
+    return not why
 
 
 def _header(spark: SparkSession, wanted: Wanted, job: Job, origin_s: float) -> Header:

@@ -7,6 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from penstock.core.errors import PenstockError, PlantError
@@ -14,11 +15,10 @@ from penstock.core.job import Job
 from penstock.core.loop import Faults, Policy, Step, control
 from penstock.core.units import show_duration
 from penstock.live.control_log import ControlLog
-from penstock.live.gate import Gate, Stopped
+from penstock.live.gate import Gate, LivePlant, Stopped
 from penstock.live.metrics import Metrics
 from penstock.live.metrics_server import MetricsServer
 from penstock.live.pause import Pause
-from penstock.live.plant import SparkPlant
 from penstock.live.policy_thread import PolicyThread
 from penstock.live.recorder import Recorder
 
@@ -33,7 +33,7 @@ LEAVE_S = 1.0  # what a thread gets to close its journal where a tick is shorter
 class ControllerParts:
     """What a controller is made of."""
 
-    plant: SparkPlant
+    plant: LivePlant
     policy: Policy
     job: Job
     faults: Faults
@@ -80,8 +80,6 @@ class Controller:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="penstock", daemon=True)
         self._log = ControlLog(parts.is_dry)
-        self._unknown: set[str] = set()
-        self._lost = 0
         self._is_late = False
         self.cost = Cost()
 
@@ -131,6 +129,8 @@ class Controller:
         parts = self._parts
         if self.cost.ticks:
             log.info("ended %s", self.cost.text(seconds))
+        with suppress(Exception):  # the JVM may have gone before us
+            parts.plant.leave()
         if parts.asked:
             parts.asked.end()
         if parts.server:
@@ -213,19 +213,9 @@ class Controller:
             self._note_failure(PlantError(f"no batch of {names} has ended yet: there is nothing to decide on"))
 
     def _note_plant(self) -> None:
-        """What the plant cannot see, and executors that went by themselves: for the journal, and so for the log."""
-        plant, faults = self._parts.plant, self._parts.faults
-        unknown = set(plant.unknown_backlog)
-        for name in sorted(unknown - self._unknown):
-            faults.note(f"{name} does not tell what waits in it: the backlog is unknown")
-        for name in sorted(self._unknown - unknown):
-            faults.note(f"{name} now tells what waits in it")
-        self._unknown = unknown
-        for note in plant.take_notes():
-            faults.note(note)
-        if plant.lost > self._lost:
-            faults.note(f"{plant.lost - self._lost} executors were lost, not ended by us")
-        self._lost = plant.lost
+        """For the journal, and so for the log."""
+        for note in self._parts.plant.take_notes():
+            self._parts.faults.note(note)
 
     def _note_failure(self, error: BaseException) -> None:
         if self._parts.metrics:

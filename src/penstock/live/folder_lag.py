@@ -76,6 +76,15 @@ class FolderOfFiles:
             return 0.0
         return sum(self._sizes.values()) * self._rows / self._bytes if self._bytes else None
 
+    @property
+    def rows_per_file(self) -> float | None:
+        """Of those that wait; None before anything is known of them."""
+        return (
+            sum(self._sizes.values()) * self._rows / self._bytes / len(self._sizes)
+            if self._bytes and self._sizes
+            else None
+        )
+
     def _there(self, folder: Path) -> Iterator[str]:
         """Names below the folder, as Spark takes them: folders only where they are partitions, or all are asked for."""
         for entry in os.scandir(folder):

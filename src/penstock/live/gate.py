@@ -15,16 +15,31 @@ class Stopped(BaseException):
     """The controller was told to stop. No `Exception`: no guard may take it for a policy that failed."""
 
 
-class TendedPlant(Plant, Protocol):
-    """A plant whose executors are ended between two batches."""
+class LivePlant(Plant, Protocol):
+    """A plant that is real: something goes on in it between two ticks, and there is more to tell than figures."""
 
-    def tend(self) -> None: ...
+    @property
+    def awaited(self) -> list[str]:
+        """What has not shown anything yet."""
+        ...
+
+    def tend(self) -> None:
+        """Called several times a second: whatever must not wait for the next tick."""
+        ...
+
+    def take_notes(self) -> list[str]:
+        """What a person should know, since the last call."""
+        ...
+
+    def leave(self) -> None:
+        """Nobody controls it from now on: undo what must not last."""
+        ...
 
 
 class Gate:
     """Lets what is done to the plant through, until `close`."""
 
-    def __init__(self, plant: TendedPlant) -> None:
+    def __init__(self, plant: LivePlant) -> None:
         self._plant, self.knobs = plant, plant.knobs
         self._acting = threading.Lock()
         self._is_closed = False

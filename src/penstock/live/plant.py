@@ -16,8 +16,10 @@ from penstock.core.errors import PlantError
 from penstock.core.job import Job
 from penstock.core.loop import Step
 from penstock.core.observation import Observation, WorkerTable
+from penstock.live.batch_size import BatchSizes
 from penstock.live.executors import Executor, SlotTime, decommission, executors, kill, request
 from penstock.live.lag_source import Places
+from penstock.live.plant_notes import PlantNotes
 from penstock.live.queries import Queries
 from penstock.live.slots import Slots
 
@@ -35,6 +37,8 @@ class PlantOptions:
     places: Places = field(default_factory=Places)
     busy: BusySeconds = field(default_factory=SlotTime)
     is_dry: bool = False
+    sizes_batches: bool = False
+    """May the rows of a batch be limited, and will its sources obey?"""
 
 
 class SparkPlant:
@@ -44,11 +48,11 @@ class SparkPlant:
     untested).
     """
 
-    knobs = frozenset({Knob.WORKERS})
-
     def __init__(self, spark: SparkSession, job: Job, ways: PlantOptions) -> None:
         self._spark = spark
         self._busy, self._is_dry = ways.busy, ways.is_dry
+        self.knobs = frozenset({Knob.WORKERS, Knob.BATCH_SIZE} if ways.sizes_batches else {Knob.WORKERS})
+        self._sizes = BatchSizes()
         self.origin_s = self._last_s = time.time()
         self.queries = Queries(spark, job, ways.places)
         self._trigger_s = job.trigger_s or 0.0
@@ -56,6 +60,7 @@ class SparkPlant:
         self._used: Mapping[str, float] = {}
         self._ending_since_s: float | None = None
         self._before: Step | None = None
+        self._notes = PlantNotes()
         self._drains = spark.sparkContext.getConf().get("spark.decommission.enabled", "false") == "true"
 
     def go_on(self, before: Step, origin_s: float) -> None:
@@ -96,12 +101,26 @@ class SparkPlant:
         if self._is_dry:
             return
         self._request(len(target.workers))
-        if target.workers != self._slots.target.workers:
+        if target != self._slots.target:
             self._slots.retarget(target, time.time() - self.origin_s)
 
     def tend(self) -> None:
-        """End what nobody wants, between two batches; called several times a second."""
-        names = [] if self._is_dry else self._slots.to_end()
+        """Between two ticks, several times a second: row limits follow the workers, and what nobody wants is ended
+        between two batches."""
+        if self._is_dry:
+            return
+        if Knob.BATCH_SIZE in self.knobs:
+            workers = len(self._slots.running.workers)
+            self._sizes.follow(self.queries.watched, self._slots.target.batch, workers, time.time())
+        self._end_unwanted()
+
+    def leave(self) -> None:
+        """Nobody tends the job from now on: no row limit of ours stays."""
+        if Knob.BATCH_SIZE in self.knobs and not self._is_dry:
+            self._sizes.restore(self.queries.watched)
+
+    def _end_unwanted(self) -> None:
+        names = self._slots.to_end()
         if not names:
             self._ending_since_s = None
             return
@@ -124,23 +143,14 @@ class SparkPlant:
             raise PlantError(f"Spark does not take the request: {str(error).splitlines()[0][:200]}") from None
 
     @property
-    def lost(self) -> int:
-        """Executors that went without being told to."""
-        return self._slots.lost
-
-    @property
-    def unknown_backlog(self) -> list[str]:
-        """Sources that do not tell what waits."""
-        return self.queries.unknown_backlog
-
-    @property
     def awaited(self) -> list[str]:
         """Queries that have not told anything yet."""
         return self.queries.awaited
 
     def take_notes(self) -> list[str]:
-        """What became of the queries since the last call."""
-        return self.queries.take_notes()
+        """Since the last call: what became of the queries, what cannot be seen, executors that went by themselves."""
+        notes = self._notes.take(self.queries.unknown_backlog, self._slots.lost, self._sizes.wrong)
+        return notes + self.queries.take_notes()
 
     def _observation(self, now_s: float, there: Mapping[str, Executor]) -> Observation:
         queries, queues = self.queries, self.queries.queues
@@ -164,9 +174,15 @@ class SparkPlant:
             operators=queries.stats(now_s),
             paths=queries.take_responses(),
             batch=queues[0].batch(now_s, self._trigger_s),
+            in_work=queries.in_work(self.origin_s, lambda at_s: self._ran_at(at_s, there)),
             pending=self._slots.pending,
             late_s=queries.take_late_s(now_s, span_s),
         )
+
+    def _ran_at(self, at_s: float, there: Mapping[str, Executor]) -> int:
+        """Of the workers that run now, those that ran then."""
+        held = [self._slots.executor(worker.name) for worker in self._slots.running.workers]
+        return sum(each in there and there[each].since_s - self.origin_s <= at_s for each in held if each)
 
     def _workers(self, running: Allocation, there: Mapping[str, Executor], span_s: float) -> WorkerTable:
         used, before = self._busy(there), self._used

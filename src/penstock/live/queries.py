@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.core.errors import PlantError
 from penstock.core.job import Job
 from penstock.core.loop import Step
-from penstock.core.observation import OperatorStats
+from penstock.core.observation import BatchInWork, OperatorStats
 from penstock.core.responses import Responses
 from penstock.live.executors import Executor
 from penstock.live.lag_source import Places
@@ -77,6 +77,19 @@ class Queries:
             for report in reports:
                 crew = [name for name, executor in there.items() if executor.since_s < report.ended_s]
                 self._learned.note(query, report.rows, report.execution_s - report.fixed_s, report.fixed_s, crew)
+
+    @property
+    def watched(self) -> list[WatchedQuery]:
+        return [*self._watched.values()]
+
+    def in_work(self, origin_s: float, began: Callable[[float], int]) -> BatchInWork | None:
+        """The batch in work that began first; `began` tells how many of today's workers ran at a time."""
+        running = [found for each in self._watched.values() if not each.has_ended and (found := each.running_batch())]
+        if not running:
+            return None
+        batch, rows = min(running, key=lambda one: one[0].begun_s)
+        limit = next((each.row_limit.rows for each in self._watched.values()), None)
+        return BatchInWork(batch.begun_s - origin_s, rows, began(batch.begun_s - origin_s), limit)
 
     @property
     def queues(self) -> list[QueryQueue]:

@@ -78,6 +78,39 @@ def last_batch(query: StreamingQuery) -> int | None:
     return None if last is None else int(last.batchId())
 
 
+@dataclass(frozen=True, slots=True)
+class RunningBatch:
+    """The micro-batch that a query works on now."""
+
+    number: int
+    begun_s: float
+    offsets: tuple[tuple[str, object, object], ...]
+    """Of each source its name, and where it stood at the batch's begin and will stand at its end."""
+
+
+def running_batch(query: StreamingQuery) -> RunningBatch | None:
+    """None between two batches, and where Spark does not tell."""
+    try:
+        if not query.status["isTriggerActive"]:
+            return None
+        context = _execution(query).getLatestExecutionContext()
+        if not context.isCurrentBatchConstructed():
+            return None
+        begins, ends = _by_source(context.startOffsets()), _by_source(context.endOffsets())
+        spans = tuple((name, begins.get(name), end) for name, end in ends.items())
+        return RunningBatch(int(context.batchId()), context.currentTriggerStartTimestamp() / 1e3, spans)
+    except (AttributeError, Py4JError, TypeError, ValueError):
+        return None
+
+
+def _by_source(progress: Any) -> dict[str, object]:
+    found, sources = {}, progress.keysIterator()
+    while sources.hasNext():
+        source = sources.next()
+        found[str(source)] = json.loads(progress.apply(source).json())
+    return found
+
+
 def checkpoint(query: StreamingQuery) -> str:
     return str(_execution(query).resolvedCheckpointRoot())
 

@@ -12,9 +12,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.core.errors import PlantError
 from penstock.live.folder_lag import FolderOfFiles
 from penstock.live.lag_source import LagSource, Places, find_lag, tells_lag
-from penstock.live.query_plan import logged_offsets, planned_sources
+from penstock.live.query_plan import RunningBatch, logged_offsets, planned_sources, running_batch
 from penstock.live.query_progress import Offsets, Report, SourceReport, has_read, offsets
 from penstock.live.queue import QueryQueue
+from penstock.live.row_limit import RowLimit
 
 
 class WatchedQuery:
@@ -29,6 +30,7 @@ class WatchedQuery:
         self.notes: list[str] = []
         """What a person should know, once."""
         self._spark, self._places = spark, places
+        self.row_limit = RowLimit(spark, query)
         self._reads = [str(each) for each in planned_sources(query)] if query is not None else []
         self._forget()
 
@@ -88,6 +90,31 @@ class WatchedQuery:
             sources.append(replace(source, rows=lag.rows(source)) if isinstance(lag, FolderOfFiles) else source)
         return replace(report, sources=tuple(sources), rows=sum(source.rows for source in sources) or report.rows)
 
+    def limit_rows(self, rows: float) -> None:
+        """From the next batch on, it reads no more."""
+        last = self.queue.last
+        sources = {source.name: (number, source) for number, source in enumerate(last.sources)} if last else {}
+
+        def known(name: str) -> tuple[float, float | None]:
+            if name not in sources or last is None:
+                return 1.0, None
+            number, source = sources[name]
+            lag = self._lags.get(number)
+            part = source.rows / last.rows if last.rows and len(sources) > 1 else 1.0
+            return part, lag.rows_per_file if isinstance(lag, FolderOfFiles) else None
+
+        self.row_limit.set(rows, known)
+
+    def running_batch(self) -> tuple[RunningBatch, float | None] | None:
+        """The batch in work, if there is one, and its rows where its offsets tell them."""
+        batch = running_batch(self.query)
+        if batch is None or batch.number <= self._seen:
+            return None
+        spans = [(offsets(name, begin), offsets(name, end)) for name, begin, end in batch.offsets]
+        is_counted = all(begins and ends for begins, ends in spans)
+        rows = sum(at - begins.get(place, 0) for begins, ends in spans for place, at in ends.items())
+        return batch, float(rows) if is_counted else None
+
     def look_for(self, active: Collection[StreamingQuery], others: Collection[str]) -> None:
         """A query that was started again is the same to us, also under a new id; `others` are watched already."""
         if self.query.isActive:
@@ -101,6 +128,7 @@ class WatchedQuery:
             self._is_new, same = True, again
         if same is not None:
             self.query, self.has_ended = same, False
+            self.row_limit.query = same
         elif (failure := self.query.exception()) is not None:
             raise PlantError(f"query {self.name} has failed: {str(failure).splitlines()[0][:200]}")
         elif not self.has_ended:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import ClassVar
 
-from penstock.core.allocation import Allocation, BatchRule, Knob
+from penstock.core.allocation import Allocation, Knob
 from penstock.core.bounds import between
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
@@ -15,6 +14,7 @@ from penstock.core.loop import Decision
 from penstock.core.observation import Observation
 from penstock.models.outlook import Outlook
 from penstock.models.tracking import StartTimes, TrackedCapacity
+from penstock.policies.batch_size import with_batches
 
 PARTS = ("allowance", "forecast", "margin", "patience", "tracking", "batches")
 # Batches of half a minute: what a plan counts on, between those of a job in time and those of a late one.
@@ -26,7 +26,6 @@ PHI_LEAST = 0.3
 SPARE, SPARE_TICK = 0.125, 0.25
 SOON_S = 10.0
 SPARE_RATE = 0.2
-ALIKE = 0.05
 
 
 class Deadline:
@@ -52,7 +51,7 @@ class Deadline:
         self._job, self._off, self._release = job, off, release
         self.memory_s = 86400.0
         bound_s = job.objective.latency_s or 0.0
-        self._bound_s = max(0.0, bound_s - (job.dataflow.served_s if job.trigger_s is None else BATCH_WAIT_S))
+        self._in_batches = job.trigger_s is not None
         self.needs = frozenset({Knob.WORKERS, Knob.BATCH_SIZE} if self._sizes_batches else {Knob.WORKERS})
         spare = SPARE + SPARE_TICK * job.tick_s / bound_s if bound_s else 0.0
         self._phi = self._phi_most = phi or max(PHI_LEAST, 1 - spare)
@@ -63,6 +62,12 @@ class Deadline:
         self._clock_s = 0.0
         self._past: deque[tuple[float, float]] = deque()
         """When, by the sum of the intervals, how many had arrived."""
+
+    @property
+    def _bound_s(self) -> float:
+        """What is left of the bound for waiting; 0 without one."""
+        bound_s, service_s = self._job.objective.latency_s or 0.0, self._job.dataflow.served_s
+        return max(0.0, bound_s - (BATCH_WAIT_S if self._in_batches else service_s)) if bound_s else 0.0
 
     @property
     def _sizes_batches(self) -> bool:
@@ -91,6 +96,7 @@ class Deadline:
         return signals | {"capacity ratio": self._tracked.ratio, "start": self._starts.expected_s}
 
     def _note(self, seen: Observation) -> None:
+        self._in_batches = self._in_batches or seen.batch is not None  # Spark's default trigger has no length
         # Of the first interval only the rate is known: counters may have run for months before it.
         came = seen.arrived - self._past[-1][1] if self._past else seen.input_rate * seen.span_s
         if not self._past:
@@ -114,8 +120,7 @@ class Deadline:
             self._phi = min(self._phi_most, self._phi + 0.05 * seen.span_s / 3600.0)
 
     def _modelled(self, workers: float) -> float:
-        job = self._job
-        return job.capacity.sustainable(workers, BATCH_S if job.trigger_s is not None else None) if workers else 0.0
+        return self._job.capacity.sustainable(workers, BATCH_S if self._in_batches else None) if workers else 0.0
 
     def _workers(self, rate: float) -> int:
         """The fewest that do so many a second."""
@@ -180,15 +185,4 @@ class Deadline:
 
     def _target(self, seen: Observation, count: int) -> Allocation:
         target = seen.target.resized(count)
-        if not self._sizes_batches:
-            return target
-        capacity, workers, old = self._job.capacity, max(1, len(seen.running.workers)), target.batch
-        rate = capacity.capacity(workers) * self._tracked.ratio / workers
-        rule = BatchRule(self._job.objective.latency_s or 0.0, capacity.fixed_s(workers), rate)
-        return target if old is not None and _alike(old, rule) else replace(target, batch=rule)
-
-
-def _alike(old: BatchRule, new: BatchRule) -> bool:
-    """Numbers that hardly differ are no decision."""
-    fixed = abs(new.fixed_s - old.fixed_s) <= ALIKE * old.fixed_s + 0.01
-    return fixed and abs(new.rows_per_worker_s - old.rows_per_worker_s) <= ALIKE * old.rows_per_worker_s
+        return with_batches(seen, target, self._job, self._tracked.ratio) if self._sizes_batches else target

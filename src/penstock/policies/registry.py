@@ -20,6 +20,7 @@ from penstock.core.files import reads
 from penstock.core.job import Job
 from penstock.core.loop import Decision, Policy
 from penstock.core.observation import Observation
+from penstock.policies.batch_size import BatchSize
 from penstock.policies.clairvoyant import Clairvoyant
 from penstock.policies.deadline import Deadline
 from penstock.policies.filtered import Filtered
@@ -37,6 +38,7 @@ POLICIES: Mapping[str, type] = {
     "threshold": Threshold,
     "filtered": Filtered,
     "deadline": Deadline,
+    "batch-size": BatchSize,
     "mst": Mst,
     "clairvoyant": Clairvoyant,
 }
