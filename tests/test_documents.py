@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
+from benchmarks.picture import FIGURES, MARKS, PICTURE, digest, figures, mark_of
 
 import penstock
+from penstock.cli.demo import POLICIES as SHOWN
 from penstock.cli.main import COMMANDS
 from penstock.policies.registry import POLICIES, Named
 from penstock.testing import check_policy
@@ -24,7 +27,9 @@ def test_the_policy_in_twelve_lines_is_the_example_whole_and_keeps_the_contract(
     check_policy(Named.parse(f"{ROOT / 'examples' / 'mine.py'}:Mine").build)
 
 
-@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/glossary.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/glossary.md", "docs/inside.md"]
+)
 def test_every_link_leads_somewhere(page: str) -> None:
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
@@ -47,3 +52,15 @@ def test_the_rooms_in_the_architecture_are_the_rooms_of_the_tree() -> None:
 def test_the_version_is_one() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert penstock.__version__ == declared
+
+
+def test_the_readmes_figures_and_its_picture_come_from_one_run_of_the_present_demo(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    result, begin, end = json.loads(FIGURES.read_text()), *MARKS
+    said = (ROOT / "README.md").read_text().partition(begin)[2].partition(end)[0]
+    again = "run scripts/picture"
+    assert said.strip() == figures(result), again
+    assert mark_of(PICTURE.read_bytes()) == digest(), again
+    assert [each["name"] for each in result["policies"]] == list(SHOWN), again

@@ -10,13 +10,13 @@ from penstock.cli.measure import as_table as as_samples
 from penstock.cli.numbers import seed
 from penstock.cli.progress import bar, page
 from penstock.cli.replay import ALL
-from penstock.core.files import own_folder
+from penstock.core.files import own_folder, whole
 from penstock.core.units import show_duration
 from penstock.models.capacity import Capacity, write_model
 from penstock.models.curve_fitting import fit_model
 from penstock.models.samples import read_samples
 from penstock.policies.registry import Named
-from penstock.report.comparison_table import as_table
+from penstock.report.comparison_table import as_json, as_table
 from penstock.report.page import write_page
 from penstock.runs.compare import Outputs, compare
 from penstock.runs.comparison import Comparison
@@ -58,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
     comparison = _replay(folder, rates, model)
     page().print(f"4. {len(POLICIES)} policies replayed it on such workers:\n", as_table(comparison))
     write_page(report, comparison)
+    with whole(folder / "comparison.json") as scratch:
+        scratch.write_text(as_json(comparison) + "\n", encoding="utf-8")
     page().print(f"\n5. the report: {report}", soft_wrap=True)
     return 0
 

@@ -32,7 +32,7 @@ a function of yours (at least once), or nowhere (noop: our own apps, if nothing 
 also return a DataStreamWriter, or a query that it has started: --to app. To scale a job of your own,
 put one line into it instead:
 
-  controller = penstock.attach(spark, query, policy="filtered", limits=(1, 8), journal="job.jsonl")
+  controller = penstock.attach(spark, query, limits=(1, 8), journal="job.jsonl")
 """
 EXAMPLES = """\
 examples:
@@ -49,7 +49,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     form = argparse.RawDescriptionHelpFormatter
     parser = commands.add_parser("run", description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("app", metavar="APP", help="one of `penstock apps`, or module:function")
-    parser.add_argument("--policy", default="filtered", metavar="NAME", help="see `penstock policies` (filtered)")
+    parser.add_argument("--policy", default="deadline", metavar="NAME", help="see `penstock policies` (deadline)")
     parser.add_argument("--min", type=workers, required=True, metavar="N", help="fewest executors")
     most = "most executors; a standalone cluster starts with all of them"
     parser.add_argument("--max", type=workers, required=True, metavar="N", help=most)

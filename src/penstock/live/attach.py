@@ -42,7 +42,7 @@ _ATTACHED: dict[str, Controller] = {}  # by application: two controllers of one 
 def attach(
     spark: SparkSession,
     *queries: StreamingQuery,
-    policy: str = "filtered",
+    policy: str = "deadline",
     limits: tuple[int, int] | None = None,
     **more: Any,
 ) -> Controller | None:
@@ -166,7 +166,7 @@ def _say_unknown(plant: SparkPlant, policy: Policy, wanted: Wanted) -> None:
         return
     what = f"{', '.join(silent)}: nobody tells what waits there, so backlog and latency are unknown"
     if needs_lag(policy):
-        raise BadInput(f"policy {wanted.policy} needs the backlog. {what}: take another policy, such as filtered")
+        raise BadInput(f"policy {wanted.policy} needs the backlog. {what}: take another policy, such as deadline")
     log.warning("%s; the policy goes by rates, batch durations and load", what)
 
 

@@ -30,7 +30,7 @@ HANG_TICKS, HANG_MIN_S = 4, 10.0  # a policy that takes longer than both hangs; 
 class Wanted:
     """How a job is to be controlled; durations as people write them."""
 
-    policy: str = "filtered"
+    policy: str = "deadline"
     limits: Limits = Limits(1, 2)
     tick: str = "15s"
     trigger: str | None = None
@@ -113,7 +113,7 @@ class Wanted:
 
 
 _IS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "policy": (lambda value: isinstance(value, str), 'a policy\'s name, such as "filtered" or "mine.py:Mine"'),
+    "policy": (lambda value: isinstance(value, str), 'a policy\'s name, such as "deadline" or "mine.py:Mine"'),
     "tick": (lambda value: isinstance(value, str), 'a duration with its unit, such as "15s"'),
     "trigger": (lambda value: value is None or isinstance(value, str), 'a duration with its unit, such as "10s"'),
     "objective": (lambda value: isinstance(value, str), '"latency<=120s", or "rate"'),
