@@ -68,11 +68,11 @@ def test_starts_are_learnt_from_workers_that_were_pending_and_run() -> None:
 
 class TestTrackedCapacity:
     def observation(self, tick: int, done: float, waits: float, batch: Batch | None = None) -> Observation:
-        crew = self.crew
+        crew = Allocation.of(4)  # a live plant makes it anew at every look
         return Observation(60.0 * tick, 60.0, 0, 60.0 * done * tick, 0, 0, 0, waits, 0, 0, crew, crew, batch=batch)
 
     def setup_method(self) -> None:
-        self.crew, self.tracked = Allocation.of(4), TrackedCapacity(fading=1.0)
+        self.tracked = TrackedCapacity(fading=1.0)
 
     def test_workers_that_do_less_than_the_model_says_are_found_out(self) -> None:
         for tick in range(1, 4):

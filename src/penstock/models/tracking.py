@@ -46,7 +46,7 @@ class TrackedCapacity:
     def note(self, seen: Observation, model: CapacityModel) -> None:
         """One interval more."""
         before, self._before = self._before, seen
-        if before is None or seen.running is not before.running or not seen.running.workers:
+        if before is None or seen.running.workers != before.running.workers or not seen.running.workers:
             return
         sample = self._of_batch(seen, before, model) if seen.batch else self._of_tick(seen, before, model)
         if sample is not None:
