@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from penstock.core.allocation import Allocation
-from penstock.core.observation import Batch, Observation
+from penstock.core.observation import Batch, Observation, WorkerTable
 from penstock.models.capacity import linear
 from penstock.models.outlook import Outlook
-from penstock.models.tracking import StartTimes, TrackedCapacity
+from penstock.models.tracking import Stalls, StartTimes, TrackedCapacity
 
 
 def followed(rates: list[float], tick_s: float = 60.0, ahead_s: float = 150.0) -> list[tuple[float, float]]:
@@ -92,3 +92,24 @@ class TestTrackedCapacity:
         assert self.tracked.ratio == 1.0  # it was there when all began: on which workers, nobody knows
         self.tracked.note(self.observation(4, 0.0, 9.0, Batch(800.0, 30.0, 27.0, 2.0, 5.0, 8)), linear(10.0, 2.0))
         assert self.tracked.ratio == pytest.approx(20.0 / 25.0)
+
+
+class TestStalls:
+    def look(self, stalls: Stalls, time_s: float, number: int, took_s: float, since: tuple[float, ...]) -> float:
+        """A batch of 400 rows on workers of 10/s that has just ended."""
+        names = tuple(f"w{place}" for place in range(len(since)))
+        crew, batch = Allocation.of(len(since)), Batch(400.0, 30.0, took_s, 2.0, 0.0, number)
+        table = WorkerTable(names, {"runs_since_s": since})
+        stalls.note(
+            Observation(time_s, 30.0, 0, 0, 0, 0, 0, 0, 0, 0, crew, crew, table, batch=batch), linear(10.0, 2.0)
+        )
+        return stalls.expected_s
+
+    def test_a_batch_that_waits_for_a_new_worker_shows_how_long_and_others_show_nothing(self) -> None:
+        stalls = Stalls()
+        assert self.look(stalls, 100.0, 1, 60.0, (0.0, 0.0)) == 0.0  # slow, but nobody is new
+        # One joins at 110 s. By themselves the two would have taken 2 + 400 / 20 = 22 s.
+        assert self.look(stalls, 180.0, 2, 72.0, (0.0, 0.0, 110.0)) == pytest.approx(0.5 * 50.0)
+        # The next one is the first that it does from begin to end: it took no longer than it should.
+        assert self.look(stalls, 240.0, 3, 22.0, (0.0, 0.0, 110.0)) == pytest.approx(0.9 * 25.0)
+        assert self.look(stalls, 300.0, 4, 60.0, (0.0, 0.0, 110.0)) == pytest.approx(0.9 * 25.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from penstock.core.job import CapacityModel
 from penstock.core.observation import Observation
 
@@ -19,6 +21,8 @@ class StartTimes:
 
     def __init__(self, declared_s: float | None) -> None:
         self.expected_s = START_S if declared_s is None else declared_s
+        self.were_seen = False
+        """Has a worker come that was asked for? Until then nobody knows what it costs to get one back."""
         self._pending: dict[str, float] = {}
 
     def note(self, seen: Observation) -> None:
@@ -27,9 +31,37 @@ class StartTimes:
             if name in running:
                 # It came within the interval: in its middle, for all that is known.
                 took_s = max(0.0, seen.time_s - seen.span_s / 2 - since_s)
-                is_longer = took_s > self.expected_s
+                is_longer, self.were_seen = took_s > self.expected_s, True
                 self.expected_s += (took_s - self.expected_s) * (0.5 if is_longer else 0.1)
         self._pending = dict(seen.pending)
+
+
+class Stalls:
+    """How long a batch is held up by a worker that is new in it: its first task loads and compiles what others have.
+
+    On a quarter of a core that took 51 s (docs/live): more than a bound of a minute leaves.
+    """
+
+    def __init__(self) -> None:
+        self.expected_s = 0.0
+        self._number: int | None = None
+        self._began_s = math.inf
+
+    def note(self, seen: Observation, model: CapacityModel) -> None:
+        """Look at a batch that has just ended: did a worker join since the one before began?"""
+        batch = seen.batch
+        if batch is None or batch.number == self._number:
+            return
+        began_before_s, self._number = self._began_s, batch.number
+        ended_s = seen.time_s - batch.age_s
+        self._began_s = ended_s - batch.execution_s
+        since = seen.workers.columns.get("runs_since_s", ())
+        if isinstance(since, (int, float)) or not any(began_before_s < each < ended_s for each in since):
+            return
+        # Those that joined may have come at its very end: without them it would have taken no longer than this.
+        crew = max(1, sum(each <= began_before_s for each in since))
+        held_s = max(0.0, batch.execution_s - model.fixed_s(crew) - batch.rows / model.capacity(crew))
+        self.expected_s += (held_s - self.expected_s) * (0.5 if held_s > self.expected_s else 0.1)
 
 
 class TrackedCapacity:

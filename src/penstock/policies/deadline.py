@@ -13,19 +13,22 @@ from penstock.core.job import Job
 from penstock.core.loop import Decision
 from penstock.core.observation import Observation
 from penstock.models.outlook import Outlook
-from penstock.models.tracking import StartTimes, TrackedCapacity
+from penstock.models.tracking import Stalls, StartTimes, TrackedCapacity
 from penstock.policies.batch_size import with_batches
 
-PARTS = ("allowance", "forecast", "margin", "patience", "tracking", "batches")
+PARTS = ("allowance", "forecast", "margin", "patience", "tracking", "caution", "batches")
 # Batches of half a minute: what a plan counts on, between those of a job in time and those of a late one.
 BATCH_S = 30.0
 # An event that has just missed a batch waits for the next: so much of the bound is not the policy's to use.
 BATCH_WAIT_S = 15.0
 PHI_LEAST = 0.3
-# Of the bound, and of a tick: what is kept back for what the rule does not see.
-SPARE, SPARE_TICK = 0.125, 0.25
+# Of the bound, of a tick, and of the bound where batches are served: what is kept back for what the rule does not see.
+SPARE, SPARE_TICK, SPARE_BATCHES = 0.125, 0.25, 0.05
 SOON_S = 10.0
 SPARE_RATE = 0.2
+# While nobody has seen a worker start, one at a time is given up, and as long is waited for what that does.
+CAUTION_S = 300.0
+DAY_S = 86400.0
 
 
 class Deadline:
@@ -52,11 +55,13 @@ class Deadline:
         self.memory_s = 86400.0
         bound_s = job.objective.latency_s or 0.0
         self._in_batches = job.trigger_s is not None
-        self.needs = frozenset({Knob.WORKERS, Knob.BATCH_SIZE} if self._sizes_batches else {Knob.WORKERS})
-        spare = SPARE + SPARE_TICK * job.tick_s / bound_s if bound_s else 0.0
+        self.needs = frozenset({Knob.WORKERS, Knob.BATCH_SIZE} if self._limits_batches else {Knob.WORKERS})
+        spare = SPARE + SPARE_TICK * job.tick_s / bound_s + SPARE_BATCHES * self._in_batches if bound_s else 0.0
         self._phi = self._phi_most = phi or max(PHI_LEAST, 1 - spare)
         self._starts = StartTimes(job.kinds[0].start_s)
-        self._tracked = TrackedCapacity()
+        self._tracked, self._stalls = TrackedCapacity(), Stalls()
+        self._released_s = -CAUTION_S
+        self._peak = 0.0
         ahead_s = self._starts.expected_s + job.tick_s
         self._outlook = Outlook(job.tick_s, ahead_s, 0.0 if "margin" in off else kappa, learns="forecast" not in off)
         self._clock_s = 0.0
@@ -66,12 +71,16 @@ class Deadline:
     @property
     def _bound_s(self) -> float:
         """What is left of the bound for waiting; 0 without one."""
-        bound_s, service_s = self._job.objective.latency_s or 0.0, self._job.dataflow.served_s
-        return max(0.0, bound_s - (BATCH_WAIT_S if self._in_batches else service_s)) if bound_s else 0.0
+        bound_s = self._job.objective.latency_s or 0.0
+        if not self._in_batches:
+            return max(0.0, bound_s - self._job.dataflow.served_s)
+        # Where nothing limits a batch, what waits becomes one, and its first event waits for its last.
+        left_s = max(0.0, bound_s - BATCH_WAIT_S)
+        return left_s if self._limits_batches else left_s / 2
 
     @property
-    def _sizes_batches(self) -> bool:
-        return Knob.BATCH_SIZE in self._job.knobs and "batches" not in self._off and self._bound_s > 0
+    def _limits_batches(self) -> bool:
+        return Knob.BATCH_SIZE in self._job.knobs and "batches" not in self._off and bool(self._job.objective.latency_s)
 
     def decide(self, seen: Observation) -> Decision:
         self._note(seen)
@@ -86,9 +95,21 @@ class Deadline:
             why = f"the rate to come and {SPARE_RATE:.0%} more"
         grow = self._workers(needed)
         keep = max(grow, self._workers(kept))
-        count = self._job.limits.clamp(grow if grow > asked else min(asked, keep))
+        count = self._job.limits.clamp(grow if grow > asked else self._given_up(asked, min(asked, keep)))
         reason = f"{why} takes {needed:.4g}/s: {grow} workers; to give some of {asked} up, {keep} must be left"
         return Decision(self._target(seen, count), reason, self._signals(needed))
+
+    def _given_up(self, asked: int, keep: int) -> int:
+        """How many stay. To get one back may cost more than the bound allows, or nobody knows yet what it costs."""
+        if keep >= asked or "caution" in self._off:
+            return keep
+        if self._stalls.expected_s + BATCH_WAIT_S > self._phi * self._bound_s > 0:
+            keep = min(asked, max(keep, self._workers(self._peak)))
+        elif not self._starts.were_seen:
+            keep = asked if self._clock_s < self._released_s + CAUTION_S else asked - 1
+        if keep < asked:
+            self._released_s = self._clock_s
+        return keep
 
     def _signals(self, needed: float) -> dict[str, float]:
         outlook = self._outlook
@@ -107,6 +128,8 @@ class Deadline:
         while len(self._past) > 2 and self._past[1][0] < self._clock_s - self._bound_s - self._job.tick_s:
             self._past.popleft()
         self._starts.note(seen)
+        self._stalls.note(seen, self._job.capacity)
+        self._peak = max(self._peak * 0.5 ** (seen.span_s / DAY_S), self._outlook.upper)
         if "tracking" not in self._off:
             self._tracked.note(seen, self._job.capacity)
         if "patience" not in self._off:
@@ -185,4 +208,4 @@ class Deadline:
 
     def _target(self, seen: Observation, count: int) -> Allocation:
         target = seen.target.resized(count)
-        return with_batches(seen, target, self._job, self._tracked.ratio) if self._sizes_batches else target
+        return with_batches(seen, target, self._job, self._tracked.ratio) if self._limits_batches else target
