@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.allocation import Allocation
+from penstock.core.allocation import Allocation, BatchRule
 from penstock.core.loop import Decision, Step
 from penstock.core.objective import Objective
 from penstock.core.observation import Observation
-from penstock.runs.actions import ACTIONS_MAX
+from penstock.runs.actions import ACTIONS_MAX, Actions
 from penstock.runs.buckets import BUCKETS_MAX, Buckets
 from penstock.runs.run_curves import SIGNALS_MAX, Curves
 
@@ -119,6 +119,18 @@ def test_too_many_actions_share_marks_and_none_is_lost(made: Made) -> None:
     assert all(mark.reason and mark.last_reason and mark.until_s > mark.time_s for mark in shared)
     assert all(first.after == second.before for first, second in pairwise(marks))
     assert len(run.curves.actions.marks(100)) <= 100
+
+
+def test_another_batch_size_alone_is_no_scaling_action(made: Made) -> None:
+    run = made(count=100)
+    sized = [
+        replace(step, target=replace(step.target, batch=BatchRule(60.0, 1.0, 10.0 + number)))
+        for number, step in enumerate(run.steps())
+    ]
+    actions = Actions()
+    for number, step in enumerate(sized, 1):
+        actions.note(step, number)
+    assert actions.count == run.run().score.scaling_actions
 
 
 def test_the_missed_share_is_that_of_the_score(made: Made) -> None:

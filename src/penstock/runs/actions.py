@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from penstock.core.allocation import Allocation
+from penstock.core.allocation import Allocation, Knob
 from penstock.core.loop import Step
 
 # A screen is about 1,500 pixels wide: more marks than that cannot be told apart.
@@ -54,7 +54,7 @@ class Action:
 
 
 class Watch:
-    """Tells the steps that are scaling actions: as in the score, an equal target is none."""
+    """Tells the steps that are scaling actions: as in the score, an equal target, or another batch size, is none."""
 
     def __init__(self) -> None:
         self._target: Allocation | None = None
@@ -62,7 +62,7 @@ class Watch:
     def action(self, step: Step, number: int) -> Action | None:
         before = step.seen.target if self._target is None else self._target
         self._target = after = step.target
-        if before is after or before == after:
+        if before is after or not after.turned(before) - {Knob.BATCH_SIZE}:
             return None
         return Action(step.seen.time_s, number, len(before.workers), len(after.workers), step.decision.reason)
 
