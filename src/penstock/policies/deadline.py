@@ -55,6 +55,7 @@ class Deadline:
         self.memory_s = 86400.0
         bound_s = job.objective.latency_s or 0.0
         self._in_batches = job.trigger_s is not None
+        self._bound_s = self._left_s()
         self.needs = frozenset({Knob.WORKERS, Knob.BATCH_SIZE} if self._limits_batches else {Knob.WORKERS})
         spare = SPARE + SPARE_TICK * job.tick_s / bound_s + SPARE_BATCHES * self._in_batches if bound_s else 0.0
         self._phi = self._phi_most = phi or max(PHI_LEAST, 1 - spare)
@@ -68,8 +69,7 @@ class Deadline:
         self._past: deque[tuple[float, float]] = deque()
         """When, by the sum of the intervals, how many had arrived."""
 
-    @property
-    def _bound_s(self) -> float:
+    def _left_s(self) -> float:
         """What is left of the bound for waiting; 0 without one."""
         bound_s = self._job.objective.latency_s or 0.0
         if not self._in_batches:
@@ -117,7 +117,9 @@ class Deadline:
         return signals | {"capacity ratio": self._tracked.ratio, "start": self._starts.expected_s}
 
     def _note(self, seen: Observation) -> None:
-        self._in_batches = self._in_batches or seen.batch is not None  # Spark's default trigger has no length
+        if seen.batch is not None and not self._in_batches:  # Spark's default trigger has no length
+            self._in_batches = True
+            self._bound_s = self._left_s()
         # Of the first interval only the rate is known: counters may have run for months before it.
         came = seen.arrived - self._past[-1][1] if self._past else seen.input_rate * seen.span_s
         if not self._past:
