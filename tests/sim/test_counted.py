@@ -53,7 +53,7 @@ def seen(scenario: Scenario, **changes: Any) -> list[Observation]:
     return found
 
 
-@given(st.lists(st.floats(0, 12), min_size=1, max_size=6))
+@given(st.lists(st.just(0.0) | st.floats(0.1, 12), min_size=1, max_size=6))
 @settings(max_examples=25, deadline=None)
 def test_it_delivers_what_the_engine_with_queues_delivers(rates: list[float]) -> None:
     counted, queues = (seen(world(rates, placed)) for placed in (COUNTED, PlacedSpec(own_core=True)))
