@@ -19,12 +19,11 @@ from penstock.policies.expectations import HEURISTICS, Expectations, Sight, spre
 from penstock.policies.plasticc_plan import Plan, check_spans, paid_since, steps_ahead
 from penstock.policies.plasticc_price import Prices
 from penstock.solvers.initial import deploy
-from penstock.solvers.joint import jointly
 from penstock.solvers.layout import Interval, Layout, Machine, hours_end
 from penstock.solvers.lookahead import Planned, Rules, look_ahead
 from penstock.solvers.two_stage import two_stage
 
-PLANNERS = {"greedy": look_ahead, "two-stage": two_stage, "joint": jointly}
+PLANNERS = {"greedy": look_ahead, "two-stage": two_stage}
 
 
 class Plasticc:
