@@ -87,7 +87,7 @@ def world(seed: int, start_s: float = 60.0, shed: bool = False) -> Scenario:
         load(flow, rng),
         flow,
         linear(1.0 / flow.demand_s),
-        Limits(1, 400),
+        Limits(1, 150),
         objective=Objective(throughput=LEAST),
         price=Price(0.06, "hour"),
         worker=kinds[0],
