@@ -126,7 +126,7 @@ class Layout:
         speed = np.where(self.used < self.cores, self._rest_s, 0.0)
         if besides >= 0:
             speed[besides] = 0.0
-        fastest = int(np.argmax(speed))
+        fastest = int(speed.argmax())
         return fastest if speed[fastest] > 0 else None
 
     def slowest(self, place: int) -> int:

@@ -114,27 +114,49 @@ def last_met(layout: Layout, rules: Rules) -> int:
 
 
 def scale_up(layout: Layout, rules: Rules, turns: _Turns) -> bool:
-    """One instance more for the bottleneck, or a cheaper alternate of it: whichever profits more."""
-    need = needs(layout.asked(), layout.has_s())
-    for place in _bottlenecks(need):
+    """More for the bottleneck: free cores, which cost nothing; else a new worker or a cheaper alternate of it."""
+    asked_s, has_s = layout.asked(), layout.has_s()
+    order = list(_bottlenecks(needs(asked_s, has_s)))
+    if _fill(layout, rules, (asked_s, has_s), turns):
+        return True
+    offer = offered(layout, rules)
+    loss_vm = rules.sigma * offer.price if offer is not None else math.inf
+    for place in order:
         if place in turns.down:
             continue
-        machine = layout.free()
-        offer = None if machine is not None else offered(layout, rules)
         cheaper = _cheaper(layout, place) if rules.alternates else None
-        loss_vm = 0.0 if machine is not None else rules.sigma * offer.price if offer else math.inf
         loss_value = _gain(layout, place, cheaper) * -rules.weight(layout) if cheaper is not None else math.inf
-        if math.isinf(min(loss_vm, loss_value)):
-            continue
         if cheaper is not None and loss_value < loss_vm:
             layout.switch(place, cheaper)
-        elif machine is not None:
-            layout.add(place, machine)
         elif offer is not None:
             layout.add(place, rent(layout, offer))
+        else:
+            continue
         turns.up.add(place)
         return True
     return False
+
+
+def _fill(layout: Layout, rules: Rules, load: tuple[Floats, Floats], turns: _Turns) -> bool:
+    """Free cores, each for the operator that is then the tightest: a quarter of what lacks, and one by one at the end.
+
+    All that each lacks at once cost 14 % more: Ω is met on average, by some streams before others.
+    """
+    asked_s, has_s = load
+    need = needs(asked_s, has_s)
+    need[list(turns.down)] = -1.0
+    short = 1 - layout.totals().relative(layout.at) / rules.low
+    filled = False
+    for _ in range(max(1, int(sum(map(len, layout.places)) * short / 4))):
+        machine, place = layout.free(), int(need.argmax())
+        if machine is None or need[place] < 0:
+            break
+        layout.add(place, machine)
+        has_s[place] += layout.rest_s(machine)
+        need[place] = asked_s[place] / has_s[place]
+        turns.up.add(place)
+        filled = True
+    return filled
 
 
 def scale_down(layout: Layout, rules: Rules, turns: _Turns) -> bool:
