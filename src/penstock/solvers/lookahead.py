@@ -238,8 +238,7 @@ def _savings(layout: Layout, rules: Rules, turns: _Turns) -> Iterator[tuple[floa
             continue
         need_s, has = rules.low * float(asked_s[place]), float(has_s[place])
         if len(where) > 1 and (place, True) not in turns.failed:
-            slowest = layout.slowest(place)
-            machine = layout.machines[slowest]
+            machine = layout.machines[slowest := layout.slowest(place)]
             if need_s <= has - layout.rest_s(slowest):
                 # A core that is paid for beyond the interval saves nothing yet.
                 renewed = machine.ends < steps or machine.launch is not None
