@@ -38,6 +38,7 @@ COMMANDS = {
     "reproduce": "recompute a paper's claims: theirs beside ours",
     "sweep": "thousands of replays as one Spark job",
     "arrivals": "how bursty a stream is, and what that costs",
+    "forecast": "rank forecasters on a rate series, with intervals",
     "calibrate": "make a scenario of live journals, and say how far it is off",
     "serve": "a journal as a live page, on this machine alone",
     "status": "how a run stands, on one screen",

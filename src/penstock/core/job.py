@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -40,6 +40,10 @@ class Oracle:
     """How long a worker takes to start: at best, and at worst."""
     speed_least: float = 1.0
     """How slow a worker may be."""
+    by_source: Mapping[str, Sequence[float]] = field(default_factory=dict, repr=False)
+    """What will arrive at each source; without it, sources share the arrivals evenly."""
+    speed: Callable[[str, float], float] | None = field(default=None, repr=False)
+    """Of a worker's cores at a time, as a part of what its kind says; None: always all of it."""
 
     def peak(self, tick_s: float) -> float:
         return max(self.arrivals, default=0.0) / tick_s

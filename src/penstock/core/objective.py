@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.core.allocation import Allocation
-from penstock.core.bounds import PRICE_MOST, WORKERS_MOST
+from penstock.core.bounds import PRICE_MOST, WORKERS_MOST, between
+from penstock.core.dataflow import Dataflow
 from penstock.core.errors import BadInput
 from penstock.core.kinds import WorkerKind
 from penstock.core.observation import Observation
@@ -20,24 +22,37 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Either `rate` (what arrives is at most what could be done), or a bound on the oldest event's latency.
+    """One of: `rate` (what arrives is at most what could be done), a bound on the oldest event's latency, or a least
+    relative throughput: of the results that all arrivals so far lead to, at least this part has come out (paper 3).
 
-    >>> Objective.parse("latency<=120s")
-    Objective(latency_s=120.0)
+    >>> Objective.parse("latency<=120s").latency_s, Objective.parse("throughput>=0.8").throughput
+    (120.0, 0.8)
     >>> str(Objective.parse("rate"))
     'rate'
     """
 
     latency_s: float | None = None
+    throughput: float | None = None
+    """0…1, over the run so far: one bad interval may be made up for."""
+
+    def __post_init__(self) -> None:
+        if self.throughput is not None:
+            between("objective: throughput", self.throughput, 0, 1)
+            if self.latency_s is not None:
+                raise BadInput("an objective is a bound on the latency or on the throughput, not both")
 
     @classmethod
     def parse(cls, text: str) -> Objective:
         squeezed = re.sub(r"\s+", "", text)
         if squeezed in ("rate", "rate<=capacity"):
             return cls()
+        if squeezed.startswith("throughput>="):
+            return cls(throughput=_share(squeezed.removeprefix("throughput>="), text))
         name, relation, bound = squeezed.partition("<=")
         if name != "latency" or not relation:
-            raise BadInput(f"objective '{text}' is not one: write latency<=120s, or rate (arrivals <= capacity)")
+            raise BadInput(
+                f"objective '{text}' is not one: write latency<=120s, throughput>=0.8, or rate (arrivals <= capacity)"
+            )
         return cls(duration_s(bound, "the bound of the objective", least_s=1e-3))
 
     def missed(self, seen: Observation, arrived: float, could: float | None = None) -> bool | None:
@@ -45,6 +60,9 @@ class Objective:
 
         `could` is what the workers could really have served a second; without it the model's word counts.
         """
+        if self.throughput is not None:
+            reached = relative_throughput(seen.delivered, seen.deliverable)
+            return reached is not None and reached < self.throughput * (1 - ROUNDING)
         if self.latency_s is None:
             capacity = seen.capacity if could is None else could
             # Where nobody tells what waits, arrivals are known batch by batch: only their rate can be judged.
@@ -61,7 +79,44 @@ class Objective:
         return seen.span_s if self.latency_s is None or seen.late_s is None else min(seen.late_s, seen.span_s)
 
     def __str__(self) -> str:
+        if self.throughput is not None:
+            return f"throughput>={self.throughput:g}"
         return "rate" if self.latency_s is None else f"latency<={self.latency_s:g}s"
+
+
+def _share(text: str, whole: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInput(f"objective '{whole}': '{text[:40]}' is no number from 0 to 1") from None
+
+
+def relative_throughput(delivered: float, deliverable: float) -> float | None:
+    """Ω: results, to those that the arrivals lead to if nothing waits; None where nothing was to be delivered.
+
+    Above 1 where backlog is worked off (paper 3 §III).
+    """
+    return delivered / deliverable if deliverable > 0 else None
+
+
+def application_value(flow: Dataflow) -> float:
+    """Γ: the mean value of the active alternates, 0…1; an operator without alternates has the value 1."""
+    values = [each.active(flow.alternate.get(each.name)).value for each in flow.operators]
+    return sum(values) / len(values)
+
+
+def profit(value: float, cost: float, sigma: float) -> float:
+    """Θ = Γ − σμ, of a period's mean value and its cost. It has no unit: a percentage of it says what σ was."""
+    return value - sigma * cost
+
+
+def deviations(relatives: Iterable[float | None], low: float, high: float) -> int:
+    """χ: steps whose Ω lies outside of a band, the same count for every policy.
+
+    >>> deviations([0.79, 0.8, 0.9, 0.91, None], low=0.8, high=0.9)
+    2
+    """
+    return sum(not low - ROUNDING <= each <= high + ROUNDING for each in relatives if each is not None)
 
 
 @dataclass(frozen=True, slots=True)

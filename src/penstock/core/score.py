@@ -96,7 +96,7 @@ class Scorer:
             self._stretches += not self._missing
         self._missing = bool(missed)
         bound_s = self._objective.latency_s
-        if bound_s is None:
+        if bound_s is None and self._objective.throughput is None:
             self._late += max(0.0, arrived - could * seen.span_s) if missed else 0.0
         late = 0.0
         for path in _responses(seen, processed):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from penstock.core.objective import ROUNDING
+from penstock.core.objective import ROUNDING, relative_throughput
 
 Edge = tuple[str, str]
 """The operator that feeds, and the one that is fed."""
@@ -60,7 +60,7 @@ class Flowed:
     @property
     def relative(self) -> float | None:
         """Ω of the step, above 1 where backlog is worked off; None where nothing was to be delivered."""
-        return _ratio(self.delivered, self.deliverable)
+        return relative_throughput(self.delivered, self.deliverable)
 
     @cached_property
     def needs(self) -> Mapping[str, float]:
@@ -97,7 +97,7 @@ class Period:
     @property
     def relative(self) -> float | None:
         """Ω over all steps: results, to those that the arrivals lead to."""
-        return _ratio(self.delivered, self.deliverable)
+        return relative_throughput(self.delivered, self.deliverable)
 
     @property
     def relatives(self) -> tuple[float | None, ...]:
@@ -105,7 +105,7 @@ class Period:
         found, delivered, deliverable = [], 0.0, 0.0
         for step in self.steps:
             delivered, deliverable = delivered + step.delivered, deliverable + step.deliverable
-            found.append(_ratio(delivered, deliverable))
+            found.append(relative_throughput(delivered, deliverable))
         return tuple(found)
 
     @cached_property
@@ -129,10 +129,6 @@ class Period:
     @property
     def waiting(self) -> Waiting:
         return self.steps[-1].waiting
-
-
-def _ratio(delivered: float, deliverable: float) -> float | None:
-    return delivered / deliverable if deliverable else None
 
 
 def _need(asked: float, could: float) -> float:

@@ -82,7 +82,9 @@ class KnownFuture:
         seen(self._truth, steps)
         last = len(self._truth) - 1
         deviations = [self._errors.deviation(step, steps) for step in range(steps)]
-        drawn = np.random.default_rng((self._seed, self._next)).standard_normal(steps).tolist()
+        drawn = [0.0] * steps
+        if self._errors.mean:
+            drawn = np.random.default_rng((self._seed, self._next)).standard_normal(steps).tolist()
         values = []
         for step, (deviation, unit) in enumerate(zip(deviations, drawn, strict=True)):
             factor = 1 + self._errors.bias + deviation * unit

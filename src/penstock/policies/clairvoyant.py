@@ -110,6 +110,8 @@ def task_of(job: Job) -> Task:
     if len(job.kinds) > 1:
         kinds = ", ".join(kind.name for kind in job.kinds)
         raise BadInput(f"the bound is proven for one kind of worker, and this job has {len(job.kinds)}: {kinds}")
+    if job.objective.throughput is not None:
+        raise BadInput(f"the bound is proven for a latency or a rate, not for {job.objective}")
     latency_s = job.objective.latency_s
     workers = range(max(job.limits.workers_max, job.workers_at_start) + 1)
     # Batches longer than a trigger do more than `sustainable`, at most `capacity`; the rate is judged by `sustainable`.

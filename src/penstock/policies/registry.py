@@ -27,6 +27,7 @@ from penstock.policies.filtered import Filtered
 from penstock.policies.guards import OPTIONS, Guards, IsPaused, safe, safety
 from penstock.policies.mst import Mst
 from penstock.policies.parameters import parameters_of, read_parameters
+from penstock.policies.plasticc import Plasticc
 from penstock.policies.safety import check_sense, describe, said
 from penstock.policies.static import Static, StaticAverage, StaticPeak
 from penstock.policies.threshold import Threshold
@@ -40,6 +41,7 @@ POLICIES: Mapping[str, type] = {
     "deadline": Deadline,
     "batch-size": BatchSize,
     "mst": Mst,
+    "plasticc": Plasticc,
     "clairvoyant": Clairvoyant,
 }
 

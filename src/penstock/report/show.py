@@ -65,11 +65,13 @@ def multiple(ratio: float | None) -> str:
 def objective(text: str) -> str:
     """An objective as a person writes it.
 
-    >>> objective("latency<=120s"), objective("rate")
-    ('latency ≤ 120 s', 'rate ≤ capacity')
+    >>> objective("latency<=120s"), objective("rate"), objective("throughput>=0.8")
+    ('latency ≤ 120 s', 'rate ≤ capacity', 'relative throughput ≥ 0.8')
     """
     if text == "rate":
         return "rate ≤ capacity"
+    if text.startswith("throughput>="):
+        return text.replace("throughput>=", "relative throughput ≥ ")
     name, _, bound = text.partition("<=")
     return f"{name} ≤ {bound.removesuffix('s')} s" if bound else text
 

@@ -69,7 +69,7 @@ def compare(
         runs=tuple(runs),
         bound_lower=bound.lower if bound else None,
         bound_cost=known[0] if known else bound.cost if bound else None,
-        bound_note=bound.note if bound else "no bound: it is proven for one kind of worker",
+        bound_note=bound.note if bound else "no bound: it is proven for one kind of worker, and a latency or a rate",
         assumed=scenario.assumed,
     )
 
@@ -77,7 +77,8 @@ def compare(
 def _bound(job: Job, clairvoyants: Sequence[Clairvoyant]) -> Bound | None:
     if clairvoyants:
         return clairvoyants[0].bound
-    return Clairvoyant(job).bound if len(job.kinds) == 1 else None
+    is_proven = len(job.kinds) == 1 and job.objective.throughput is None
+    return Clairvoyant(job).bound if is_proven else None
 
 
 def _run(scenario: Scenario, header: Header, policy: Policy, outputs: Outputs) -> Run:

@@ -17,6 +17,7 @@ from penstock.sim.resample import resampled
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
 from penstock.sim.toml import ScenarioFile, read_scenario
+from penstock.sim.variability import GeneratedSpeeds
 from penstock.sim.workloads import Load, make_load, shaped
 
 # A fleet that is neither trivial nor out of scale, and twice as many workers in reserve.
@@ -101,6 +102,7 @@ class World:
             kinds=file.kinds,
             believed=file.believed,
             placed=file.placed,
+            speeds=GeneratedSpeeds(file.variability, seed) if file.variability else None,
             noise=file.noise,
             pause=file.pause,
             batch=file.batch,

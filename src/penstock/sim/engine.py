@@ -35,8 +35,8 @@ class Served:
     deliverable: float
     backlog: float
     latency_s: float
-    late_s: float
-    """Seconds since the last time in which the oldest event was older than the bound."""
+    late_s: float | None
+    """Seconds since the last time in which the oldest event was older than the bound; None: nobody keeps them."""
     throughput: float
     """Events a second since the last time."""
     load: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from penstock.core.allocation import Allocation, Worker
 from penstock.core.errors import BadInput, unknown
 from penstock.sim.engine import Segment
 from penstock.sim.specs import PauseSpec, WorkerSpec
+from penstock.sim.variability import Speeds
 
 
 @dataclass(eq=False, slots=True)
@@ -31,10 +33,17 @@ class Fleet:
     """The workers of a simulated plant, moved from event to event; between events nothing changes."""
 
     def __init__(
-        self, kinds: Sequence[WorkerSpec], pause: PauseSpec, state_mb: float, rng: np.random.Generator
+        self,
+        kinds: Sequence[WorkerSpec],
+        pause: PauseSpec,
+        state_mb: float,
+        rng: np.random.Generator,
+        speeds: Speeds | None = None,
     ) -> None:
+        """Without `speeds`, each kind says how its workers vary."""
         self._kinds = {kind.name: kind for kind in kinds}
         self._first, self._pause, self._state_mb, self._rng = kinds[0], pause, state_mb, rng
+        self._varying = speeds
         self._slots: dict[str, _Slot] = {}
         self._events: list[tuple[float, int, Callable[[float, _Slot], None], _Slot]] = []
         self._events_made = 0
@@ -64,6 +73,9 @@ class Fleet:
             slot.runs = True
             self._settle(0.0, slot)
             self._plan_failure(0.0, slot)
+        if self._varying is not None and math.isfinite(self._varying.step_s):
+            # One event for all: a turn for each of 100 workers would look at all of them 100 times.
+            self._at(self._varying.step_s, self._vary, _Slot("", self._first, 1.0, 0.0))
 
     def check(self, target: Allocation) -> None:
         """BadInput for workers of kinds that cannot be."""
@@ -139,10 +151,23 @@ class Fleet:
     def _settle(self, now_s: float, slot: _Slot) -> None:
         """Give the worker its speed, and another one later where speeds change in time."""
         spec = slot.spec
-        speed = 1.0 - spec.speed_spread * float(self._rng.random()) if spec.speed_spread else 1.0
+        if self._varying is not None:
+            speed = self._varying.speed(slot.name, now_s)
+        else:
+            speed = 1.0 - spec.speed_spread * float(self._rng.random()) if spec.speed_spread else 1.0
         slot.speed = speed * slot.factor
-        if spec.speed_spread and spec.speed_every_s:
+        if spec.speed_spread and spec.speed_every_s and self._varying is None:
             self._at(now_s + spec.speed_every_s, self._settle, slot)
+        self._changed()
+
+    def _vary(self, now_s: float, turn: _Slot) -> None:
+        """New speeds for all that are warm."""
+        varying = self._varying
+        assert varying is not None
+        for slot in self._slots.values():
+            if slot.runs and slot.runs_since_s - self.shown_later_s + slot.spec.warm_s <= now_s:
+                slot.speed = varying.speed(slot.name, now_s) * slot.factor
+        self._at(now_s + varying.step_s, self._vary, turn)
         self._changed()
 
     def _plan_failure(self, now_s: float, slot: _Slot) -> None:

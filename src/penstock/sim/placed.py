@@ -39,13 +39,7 @@ class Placed:
         self._recent: deque[tuple[float, float, float]] = deque()  # arrivals not served everywhere: begin, end, events
 
     def apply(self, target: Allocation) -> None:
-        flow = self._flow.switched(target.alternate)
-        for name in target.instances:
-            if name not in self._stations:
-                raise unknown("operator in a placement", name, self._stations)
-        if target.instances and (homeless := [name for name in self._stations if not target.instances.get(name)]):
-            raise BadInput(f"a placement names a worker for every operator: {', '.join(homeless)} has none")
-        self._flow = flow
+        self._flow = placed_flow(self._flow, target)
         known = self._kinds
         self._share.cores = {each.name: known[each.kind].cores for each in target.workers if each.kind in known}
         for name, station in self._stations.items():
@@ -146,3 +140,14 @@ class Placed:
             begin_s, end_s, events = recent[0]
             recent[0] = (oldest_s, end_s, events * (end_s - oldest_s) / (end_s - begin_s))
         return sum(events for _, _, events in recent)
+
+
+def placed_flow(flow: Dataflow, target: Allocation) -> Dataflow:
+    """The dataflow as a target switches it; BadInput for a placement that does not fit it."""
+    switched = flow.switched(target.alternate)
+    for name in target.instances:
+        if name not in flow.costs_s:
+            raise unknown("operator in a placement", name, flow.costs_s)
+    if target.instances and (homeless := [name for name in flow.costs_s if not target.instances.get(name)]):
+        raise BadInput(f"a placement names a worker for every operator: {', '.join(homeless)} has none")
+    return switched

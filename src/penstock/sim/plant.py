@@ -28,7 +28,7 @@ class SimulatedPlant:
     def __init__(self, scenario: Scenario) -> None:
         self._load = scenario.load
         fleet_rng, noise_rng = np.random.default_rng(scenario.seed).spawn(2)
-        self._fleet = Fleet(scenario.workers, scenario.pause, scenario.dataflow.state_mb, fleet_rng)
+        self._fleet = Fleet(scenario.workers, scenario.pause, scenario.dataflow.state_mb, fleet_rng, scenario.speeds)
         self._fleet.begin(scenario.first_workers)
         self._engine = scenario.engine()
         self._engine.apply(self._fleet.target)

@@ -12,10 +12,12 @@ from penstock.core.job import CapacityModel, Job, Oracle
 from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import linear
 from penstock.sim.continuous import Continuous
+from penstock.sim.counted import Counted
 from penstock.sim.engine import Engine
 from penstock.sim.microbatches import MicroBatches
 from penstock.sim.placed import Placed
 from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
+from penstock.sim.variability import Speeds
 from penstock.sim.workloads import Constant, Load, make_load
 
 
@@ -42,6 +44,8 @@ class Scenario:
     """Micro-batches; without it events are served as they come."""
     placed: PlacedSpec | None = None
     """Operators that are placed on workers, each with a queue of its own; without it all workers serve all of them."""
+    speeds: Speeds | None = None
+    """How fast each worker is at a time; without it, as the kinds say."""
     workers_at_start: int | None = None
     """Without it: what the first interval needs."""
     seed: int = 0
@@ -56,6 +60,8 @@ class Scenario:
             between(f"batch.trigger_s, for at most {BATCHES_MOST:,} batches,", self.batch.trigger_s, least_s)
         if self.placed is not None and not self.dataflow.demand_s:
             raise BadInput("[placed] needs operators with a cost_s above 0: workers could do endlessly many events")
+        if self.placed is not None and self.placed.counts and self.pause != PauseSpec():
+            raise BadInput("[pause] has no meaning where placed.counts is set: moves cost nothing there")
         if self.batch is not None and self.placed is not None:
             raise BadInput("a scenario has [batch] or [placed], not both: what is placed serves as events come")
         names = [kind.name for kind in self.workers]
@@ -106,6 +112,8 @@ class Scenario:
         unit_s = self.objective.latency_s or 1.0
         if self.batch is not None:
             return MicroBatches(self.capacity, self.dataflow, self.batch, unit_s, self.seed)
+        if self.placed is not None and self.placed.counts:
+            return Counted(self.dataflow, self.workers, self.placed)
         if self.placed is not None:
             return Placed(self.dataflow, self.workers, self.placed, self.pause, unit_s)
         return Continuous(self.capacity, self.dataflow, unit_s)
@@ -115,7 +123,11 @@ class Scenario:
         # A warm-up at half speed delays as much work as a start that takes half of it longer.
         late_s = worker.start_range_s[1] + worker.warm_s * (1 - worker.warm_speed) + self.pause.reconfigure_s
         start_s = (worker.start_range_s[0], late_s)
-        return Oracle(self.load.arrivals.tolist(), self.capacity, start_s, 1 - worker.speed_spread)
+        by_source = {name: counts.tolist() for name, counts in self.load.by_source.items()}
+        speed = None if self.speeds is None else self.speeds.speed
+        # What varies by a trace may come to a stop: the bound's schedule then counts on nothing.
+        least = 1 - worker.speed_spread if self.speeds is None else 0.0
+        return Oracle(self.load.arrivals.tolist(), self.capacity, start_s, least, by_source, speed)
 
     def _job(self, workers_at_start: int) -> Job:
         return Job(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.core.bounds import EVENTS_MOST, between
+from penstock.core.errors import BadInput
 from penstock.core.kinds import WorkerKind
 
 
@@ -104,6 +105,18 @@ class PlacedSpec:
 
     own_core: bool = False
     """Has each instance a core for itself (paper 3)? Else they share (paper 2)."""
+    counts: bool = False
+    """Are messages only counted, with `models/flow` (paper 3)? Else each queue knows the age of what waits in it.
+
+    Counting is ten times as fast where a fifth of all messages waits for ever. Moves cost nothing in it."""
+    shed: bool = False
+    """Is what cannot be served at once given up? Only where messages are counted."""
+
+    def __post_init__(self) -> None:
+        if self.counts and not self.own_core:
+            raise BadInput("placed.counts needs placed.own_core: an instance that is counted has a core for itself")
+        if self.shed and not self.counts:
+            raise BadInput("placed.shed needs placed.counts: queues that know ages keep what waits")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from penstock.models.capacity import Capacity, Fixed, read_model
 from penstock.models.throughput_curves import Curve, Linear, Table
 from penstock.sim.series import Trace
 from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
+from penstock.sim.variability import Variability
 from penstock.sim.workloads import SHAPES, Shape
 
 
@@ -44,6 +45,8 @@ class ScenarioFile:
     pause: PauseSpec = PauseSpec()
     batch: BatchSpec | None = None
     placed: PlacedSpec | None = None
+    variability: Variability | None = None
+    """How workers' speeds vary in time and from one to the next."""
     operators: tuple[Operator, ...] = ()
     capacity: CapacityModel | None = None
     believed: CapacityModel | None = None
@@ -85,7 +88,7 @@ def _scenario(content: dict[str, Any], folder: Path) -> ScenarioFile:
         if key not in known:
             raise unknown("key", key, known)
     tables = {"worker": WorkerSpec, "noise": NoiseSpec, "pause": PauseSpec, "batch": BatchSpec}
-    tables |= {"limits": Limits, "price": Price, "trace": Trace, "placed": PlacedSpec}
+    tables |= {"limits": Limits, "price": Price, "trace": Trace, "placed": PlacedSpec, "variability": Variability}
     built: dict[str, Any] = {"says_start": "start_s" in _table(content, "worker")}
     if "foresees" in _table(content, "batch"):  # as calibrate called it before
         batch = dict(content["batch"])

@@ -29,6 +29,11 @@ _BLOCK = 256
 class Speeds(Protocol):
     """How fast a worker's cores, or a link, are at a time, as a part of the best."""
 
+    @property
+    def step_s(self) -> float:
+        """How often they may change."""
+        ...
+
     def speed(self, name: str, time_s: float) -> float: ...
 
 
@@ -87,6 +92,10 @@ class GeneratedSpeeds:
         self.spec, self._seed = spec, seed
         self._machines: dict[str, _Machine] = {}
 
+    @property
+    def step_s(self) -> float:
+        return self.spec.step_s
+
     def speed(self, name: str, time_s: float) -> float:
         between("time_s", time_s, 0)
         return self._machine(name).at(int(time_s // self.spec.step_s))
@@ -144,6 +153,12 @@ class RecordedSpeeds:
             if any(after <= before for before, after in pairwise(times)):
                 raise BadInput(f"readings of '{name}' are not in the order of time, or two have the same")
         self._stand_ins = stand_ins
+
+    @property
+    def step_s(self) -> float:
+        """The least time between two readings of one worker."""
+        gaps = [after - before for times in self._times.values() for before, after in pairwise(times)]
+        return max(1.0, min(gaps, default=math.inf))
 
     @property
     def table(self) -> Mapping[str, Sequence[float]]:
