@@ -23,6 +23,7 @@ from penstock.core.observation import Observation
 from penstock.policies.clairvoyant import Clairvoyant
 from penstock.policies.deadline import Deadline
 from penstock.policies.filtered import Filtered
+from penstock.policies.fugu import Fugu
 from penstock.policies.guards import OPTIONS, Guards, IsPaused, safe, safety
 from penstock.policies.mst import Mst
 from penstock.policies.parameters import parameters_of, read_parameters
@@ -38,6 +39,7 @@ POLICIES: Mapping[str, type] = {
     "filtered": Filtered,
     "deadline": Deadline,
     "mst": Mst,
+    "fugu": Fugu,
     "clairvoyant": Clairvoyant,
 }
 
