@@ -72,18 +72,16 @@ def decided(scaler: Scaler, measured: Measured | None, seen: Observation, kind: 
         return Decision(_allocation(grown, asked, there, opened), f"{len(there)} operators placed", signals)
     change = scaler.step(measured, hosts, places, fresh, settled=not seen.pending)
     why = change.why or f"load {signals['load']:.0%} on average over {len(hosts)} hosts"
-    return Decision(_changed(grown, asked, places, change), why, signals)
+    return Decision(moved_to(asked, places, change, kind), why, signals)
 
 
-def _changed(grown: Allocation, asked: Allocation, places: Mapping[str, str], change: Change) -> Allocation:
-    if not change.places and change.released is None:
+def moved_to(asked: Allocation, places: Mapping[str, str], change: Change, kind: str = "worker") -> Allocation:
+    """What is asked for after a change."""
+    if not change.places and change.released is None and not change.opened:
         return asked
+    grown = asked.grown(len(change.opened), kind)
     target = _allocation(grown, asked, {**places, **change.places}, change.opened)
-    return (
-        target
-        if change.released is None
-        else target.only([w.name for w in target.workers if w.name != change.released])
-    )
+    return target.only([worker.name for worker in target.workers if worker.name != change.released])
 
 
 def _allocation(grown: Allocation, asked: Allocation, places: Mapping[str, str], opened: tuple[str, ...]) -> Allocation:

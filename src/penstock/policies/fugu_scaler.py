@@ -88,7 +88,7 @@ class Scaler:
     """Paper 2's rules: counts of measurements, grace periods, who leaves, where to. Hosts are in the order of age."""
 
     def __init__(self, layout: Layout, settings: Settings, limits: Limits, bound_ms: int | None = None) -> None:
-        self.layout, self.settings, self.limits, self._bound_ms = layout, settings, limits, bound_ms
+        self.layout, self.settings, self.limits, self.bound_ms = layout, settings, limits, bound_ms
         self._over: dict[str, list[int]] = {}
         self._resting: dict[str, int] = {}
         self._under = 0
@@ -102,7 +102,7 @@ class Scaler:
         settled: bool = True,
     ) -> Change:
         """What is to be done after one more measurement; `settled`: no move is under way."""
-        loads = _summed(seen.loads, hosts, places)
+        loads = host_loads(seen.loads, hosts, places)
         self._count(loads)
         free = [host for host in hosts if not self._resting.get(host)]
         if settled:  # a grace period counts from the end of a move
@@ -112,7 +112,7 @@ class Scaler:
         if change is None or not change.places:
             is_low = self._under >= self.settings.lower_ticks
             may = settled and is_low and len(hosts) > max(1, self.limits.workers_min) and free
-            change = self._released(seen, loads, free, places) if may else change or Change("")
+            change = self.released(seen, loads, free, places) if may else change or Change("")
         return change
 
     def _count(self, loads: Mapping[str, Sequence[int]]) -> None:
@@ -157,7 +157,7 @@ class Scaler:
         stays = subset_sum_bits([seen.loads[name][which] for name in rest], room)
         return [name for number, name in enumerate(rest) if number not in set(stays)]
 
-    def _released(
+    def released(
         self, seen: Measured, loads: Mapping[str, Sequence[int]], free: list[str], places: Mapping[str, str]
     ) -> Change:
         """The least loaded host goes, the youngest of equals, if all of it fits elsewhere and no query is late."""
@@ -171,12 +171,21 @@ class Scaler:
         touched = {self.layout.queries[name] for name in moved}
         late_ms = estimated_ms(seen.latency_ms, touched, peak)
         queries = len(seen.latency_ms)
-        if self._bound_ms is not None and moved and late_ms >= self._bound_ms * queries:
+        if self.bound_ms is not None and moved and late_ms >= self.bound_ms * queries:
             return Change(f"{least} stays: moving {len(moved)} operators would take {late_ms / queries / 1000:.1f} s")
         self._under = 0
         self._rest(set(there.values()))
         low = self.settings.lower
         return Change(f"hosts at most {low:.0%} loaded: {least} goes, {len(moved)} operators move", there, (), least)
+
+    def halved(self, seen: Measured, host: str, places: Mapping[str, str], fresh: str) -> Change:
+        """Half of what a host has to do goes to a new one."""
+        here = [name for name in self.layout.operators if places.get(name) == host]
+        here.sort(key=lambda name: -seen.state_mb[name])
+        loads = [seen.loads[name][0] for name in here]
+        stays = set(subset_sum_bits(loads, sum(loads) // 2))
+        there = {name: fresh for number, name in enumerate(here) if number not in stays}
+        return Change(f"one host more: {len(there)} operators leave {host}", there, (fresh,))
 
     def _packed(
         self,
@@ -204,7 +213,7 @@ class Scaler:
         """A placement where there is none: packed, and what fits nowhere on the host with the least to do."""
         names = self.layout.operators
         there, opened = self._packed(seen, names, hosts, {}, fresh[: len(names)])
-        load = _summed(seen.loads, [*hosts, *opened], there)
+        load = host_loads(seen.loads, [*hosts, *opened], there)
         for name in names:
             if name not in there:
                 there[name] = min(load, key=lambda host: load[host][0])
@@ -217,7 +226,7 @@ def _item(name: str, seen: Measured, stays_on: str | None = None) -> Item:
     return Item(name, cpu, memory, network, stays_on)
 
 
-def _summed(loads: Mapping[str, Load], hosts: Iterable[str], places: Mapping[str, str]) -> dict[str, list[int]]:
+def host_loads(loads: Mapping[str, Load], hosts: Iterable[str], places: Mapping[str, str]) -> dict[str, list[int]]:
     """The load of each host: the sum of its operators', which are taken not to disturb each other (§3.2)."""
     found = {host: [0, 0, 0] for host in hosts}
     for name, host in places.items():
