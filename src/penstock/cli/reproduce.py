@@ -17,6 +17,8 @@ Recompute a paper's claims and show them beside ours. A claim that does not hold
 holding, with the reason; one that cannot be told from what was published has a dash.
 
   mst    paper 1 (Imai): validation points (§5.2), training subsets (Table 1), elastic scheduling (Table 3)
+  fugu   paper 2 (Heinze): the cost function's example, cost and violations of 16 static configurations, of the online
+         tuner and of reinforcement learning in nine scenarios; some 500 runs as one Spark job, ten minutes on two cores
   ekf    paper 5 (Borkowski): scaling events of PURE, GW and EKF (Tables 2-5), break-even, and an ablation:
          978 runs as one Spark job, four minutes on two cores (--quick: one). Columns: PURE GW EKF, mean (σ)
 """
@@ -25,19 +27,20 @@ holding, with the reason; one that cannot be told from what was published has a 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     form = argparse.RawDescriptionHelpFormatter
     parser = commands.add_parser("reproduce", description=ABOUT, formatter_class=form)
-    parser.add_argument("paper", choices=("mst", "ekf"), metavar="PAPER", help="mst or ekf")
+    parser.add_argument("paper", choices=("mst", "fugu", "ekf"), metavar="PAPER", help="mst, fugu or ekf")
     parser.add_argument(
         "--trace", type=Path, metavar="FILE", help="mst: World Cup 98, requests per minute (a stand-in)"
     )
+    parser.add_argument("--traces", type=Path, metavar="DIR", help="fugu: a folder of real traces (stand-ins)")
     parser.add_argument("--seeds", type=count, default=20, metavar="N", help="ekf: runs of each configuration (20)")
-    parser.add_argument("--quick", action="store_true", help="ekf: three seeds, and no grid of thresholds")
-    parser.add_argument("--claims", type=Path, metavar="FILE", help="ekf: show an earlier --output json, run nothing")
+    parser.add_argument("--quick", action="store_true", help="ekf, fugu: fewer runs")
+    parser.add_argument("--claims", type=Path, metavar="FILE", help="show an earlier --output json, run nothing")
     parser.add_argument("--output", choices=("table", "json", "page"), default="table", help="page: ekf, as Markdown")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    claims = _ekf(options) if options.paper == "ekf" else _mst(options)
+    claims = read_claims(options.claims) if options.claims else _CLAIMS[options.paper](options)
     if options.output == "json":
         print(as_json(claims))
     elif options.output == "page":
@@ -54,12 +57,20 @@ def _mst(options: argparse.Namespace) -> list[Claim]:
 
 
 def _ekf(options: argparse.Namespace) -> list[Claim]:
-    if options.claims:
-        return read_claims(options.claims)
     from penstock.reproduce import ekf  # pyspark takes a second to load
 
     with bar("three scenarios, three filters, and the ablation", total=1.0) as done:
         return ekf.claims(options.seeds, options.quick, done)
+
+
+def _fugu(options: argparse.Namespace) -> list[Claim]:
+    from penstock.reproduce import fugu  # pyspark takes a second to load
+
+    with bar("nine scenarios, 16 configurations, tuners and learners", total=1.0) as done:
+        return fugu.claims(options.traces, options.quick, done)
+
+
+_CLAIMS = {"mst": _mst, "fugu": _fugu, "ekf": _ekf}
 
 
 def _page(paper: str, claims: list[Claim]) -> str:

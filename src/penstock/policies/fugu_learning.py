@@ -17,6 +17,8 @@ from penstock.policies.fugu_settings import HOST, SATURATED
 
 BINS = 10
 ACTIONS = (-1, 0, 1)
+# An action is judged by what the load is half a minute later: a host takes a while to come, operators pause.
+EVERY = 3
 # Every so often another action than the best is tried, or nothing new would be learnt.
 CURIOUS = 0.05
 
@@ -40,6 +42,7 @@ class Learning:
         self._worth = {(at, act): -abs((at + 0.5) / BINS - target) * (1 if act == self._towards(at) else 2)
                        for at in range(BINS + 1) for act in ACTIONS}  # fmt: skip
         self._last: tuple[int, int] | None = None
+        self._ticks = 0
         self.memory_s = 86400.0
 
     def decide(self, seen: Observation) -> Decision:
@@ -53,13 +56,21 @@ class Learning:
         loads = host_loads(measured.loads, hosts, places)
         load = sum(each[0] for each in loads.values()) / HOST / max(1, len(hosts))
         state = min(BINS, int(load * BINS))
-        self._learn(state, load, max(each[0] for each in loads.values()))
-        action = 0 if seen.pending else self._chosen(state)
-        self._last = (state, action)
+        action = self._next(state, load, max(each[0] for each in loads.values())) if not seen.pending else 0
         change = self._change(measured, loads, places, action, asked.grown(1, self._kind).workers[-1].name)
         signals = {"load": load, "target": self._target, "hosts": float(len(hosts))}
         why = change.why or f"load {load:.0%}, sought {self._target:.0%}: no host more or less"
         return Decision(moved_to(asked, places, change, self._kind), why, signals)
+
+    def _next(self, state: int, load: float, fullest: int) -> int:
+        """Learn from the last action and choose another, every few measurements."""
+        self._ticks += 1
+        if self._ticks % EVERY:
+            return 0
+        self._learn(state, load, fullest)
+        action = self._chosen(state)
+        self._last = (state, action)
+        return action
 
     def _towards(self, at: int) -> int:
         load = (at + 0.5) / BINS
