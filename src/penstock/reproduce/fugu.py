@@ -15,8 +15,8 @@ from penstock.solvers.space import size
 SEEDS, FRONTIER = 2, 12
 _HERE = "simulated hosts, pauses of 2 to 14 s for an aggregation; the paper's own traces are not published"
 _TRADE = (
-    "likely, not proven: the search sees the last minutes only and saves hosts that the next rise of the load needs, and the moves that"
-    " bring them back are violations; at no more violations than the median configuration it saves less"
+    "likely, not proven: the search sees the last minutes only and saves hosts that the next rise of the load needs, and"
+    " the moves that bring them back are violations; at no more violations than the median it saves less"
 )
 _FRONTIER = "the cheapest of the static configurations tried that violates no more than naive, chosen after the fact"
 _RL = "our learner acts every 30 s on the mean load alone; the paper's settings are not given"
