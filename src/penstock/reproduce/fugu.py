@@ -15,7 +15,7 @@ from penstock.solvers.space import size
 SEEDS, FRONTIER = 2, 12
 _HERE = "simulated hosts, pauses of 2 to 14 s for an aggregation; the paper's own traces are not published"
 _TRADE = (
-    "likely, not proven: the search sees the last minutes only and saves hosts that the next rise of the load needs, and"
+    "likely, not proven: the search sees the last minutes only and saves hosts that the next rise needs, and"
     " the moves that bring them back are violations; at no more violations than the median it saves less"
 )
 _FRONTIER = "the cheapest of the static configurations tried that violates no more than naive, chosen after the fact"
