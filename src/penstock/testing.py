@@ -30,8 +30,9 @@ def check_policy(make: Callable[[Job], Policy]) -> None:
     seen = [observation for observation, _ in _driven(scenario, make(job))]
     first = _decisions(make(job), seen)
     _check_form(make(job), first)
+    needs = make(job).needs
     for observation, decision in zip(seen, first, strict=True):
-        undeclared = decision.target.turned(observation.target) - make(job).needs
+        undeclared = decision.target.turned(observation.target) - needs
         assert not undeclared, f"it changes {', '.join(knob.value for knob in undeclared)}, and does not declare it"
     assert first == _decisions(make(job), seen), "two fresh policies that see the same must decide the same"
     shifted = [_later(observation, 1e6) for observation in seen]

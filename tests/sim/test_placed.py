@@ -80,6 +80,14 @@ def test_a_move_pauses_an_operator_while_its_state_is_carried_and_nothing_is_los
     assert seen[3].arrived == pytest.approx(seen[3].processed)
 
 
+def test_a_worker_that_joins_pauses_no_operator_that_stays_where_it_is() -> None:
+    here = Allocation((Worker("w1"),), {"parse": ("w1",), "count": ("w1",)})
+    wider = replace(here, workers=TWO, names_given=2)
+    pause = PauseSpec(reconfigure_s=30.0)
+    seen = watch(world([1.0, 1.0, 10.0, 10.0], at_start=1, pause=pause), {0: here, 2: wider})
+    assert seen[3].paths["count"].percentile(0.999) < 1.0
+
+
 def test_an_operator_stays_where_it_was_until_the_new_worker_runs() -> None:
     here = Allocation((Worker("w1"),), {"parse": ("w1",), "count": ("w1",)})
     there = Allocation(TWO, {"parse": ("w1",), "count": ("w2",)}, names_given=2)

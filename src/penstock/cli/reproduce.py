@@ -19,6 +19,8 @@ holding, with the reason; one that cannot be told from what was published has a 
   mst    paper 1 (Imai): validation points (§5.2), training subsets (Table 1), elastic scheduling (Table 3)
   plasticc  paper 3 (Kumbhare): look-ahead against reactive scheduling (Figures 5-7), at equal throughput too:
          some 230 runs of twelve hours as one Spark job, ten minutes on two cores (--quick: three)
+  fugu   paper 2 (Heinze): the cost function's example, cost and violations of 16 static configurations, of the online
+         tuner and of reinforcement learning in nine scenarios; some 500 runs as one Spark job, ten minutes on two cores
   ekf    paper 5 (Borkowski): scaling events of PURE, GW and EKF (Tables 2-5), break-even, and an ablation:
          978 runs as one Spark job, four minutes on two cores (--quick: one). Columns: PURE GW EKF, mean (σ)
 """
@@ -27,12 +29,13 @@ holding, with the reason; one that cannot be told from what was published has a 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     form = argparse.RawDescriptionHelpFormatter
     parser = commands.add_parser("reproduce", description=ABOUT, formatter_class=form)
-    parser.add_argument("paper", choices=("mst", "plasticc", "ekf"), metavar="PAPER", help="mst, plasticc or ekf")
+    parser.add_argument("paper", choices=tuple(_CLAIMS), metavar="PAPER", help=", ".join(_CLAIMS))
     parser.add_argument(
         "--trace", type=Path, metavar="FILE", help="mst: World Cup 98, requests per minute (a stand-in)"
     )
+    parser.add_argument("--traces", type=Path, metavar="DIR", help="fugu: a folder of real traces (stand-ins)")
     parser.add_argument("--seeds", type=count, metavar="N", help="runs of each configuration (ekf 20, plasticc 3)")
-    parser.add_argument("--quick", action="store_true", help="fewer seeds; no grid of thresholds, no errors")
+    parser.add_argument("--quick", action="store_true", help="fewer runs; no grid of thresholds, no errors")
     parser.add_argument("--claims", type=Path, metavar="FILE", help="show an earlier --output json, run nothing")
     parser.add_argument(
         "--output", choices=("table", "json", "page"), default="table", help="page: Markdown (ekf, plasticc)"
@@ -41,7 +44,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    claims = {"mst": _mst, "plasticc": _plasticc, "ekf": _ekf}[options.paper](options)
+    claims = read_claims(options.claims) if options.claims else _CLAIMS[options.paper](options)
     if options.output == "json":
         print(as_json(claims))
     elif options.output == "page":
@@ -58,8 +61,6 @@ def _mst(options: argparse.Namespace) -> list[Claim]:
 
 
 def _ekf(options: argparse.Namespace) -> list[Claim]:
-    if options.claims:
-        return read_claims(options.claims)
     from penstock.reproduce import ekf  # pyspark takes a second to load
 
     with bar("three scenarios, three filters, and the ablation", total=1.0) as done:
@@ -67,17 +68,25 @@ def _ekf(options: argparse.Namespace) -> list[Claim]:
 
 
 def _plasticc(options: argparse.Namespace) -> list[Claim]:
-    if options.claims:
-        return read_claims(options.claims)
     from penstock.reproduce import plasticc
 
     with bar("twelve hours, again and again", total=1.0) as done:
         return plasticc.claims(plasticc.SEEDS if options.seeds is None else options.seeds, options.quick, done)
 
 
+def _fugu(options: argparse.Namespace) -> list[Claim]:
+    from penstock.reproduce import fugu  # pyspark takes a second to load
+
+    with bar("nine scenarios, 16 configurations, tuners and learners", total=1.0) as done:
+        return fugu.claims(options.traces, options.quick, done)
+
+
+_CLAIMS = {"mst": _mst, "fugu": _fugu, "plasticc": _plasticc, "ekf": _ekf}
+
+
 def _page(paper: str, claims: list[Claim]) -> str:
-    if paper == "mst":
-        raise BadInput("--output page is for ekf and plasticc: mst has no page")
+    if paper in ("mst", "fugu"):
+        raise BadInput(f"--output page is for ekf and plasticc: {paper} has no page")
     if paper == "plasticc":
         from penstock.reproduce import plasticc_page
 

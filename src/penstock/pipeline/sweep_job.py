@@ -102,7 +102,7 @@ def sweep(
             watched(spark, done),
             plain(output),
         ):
-            _prepare(spark, plan.policies, Path(folder))
+            prepare(spark, plan.policies, Path(folder))
             _run(spark, plan, missing, partial)
     return _gathered(output, partial, wanted, len(finished))
 
@@ -184,7 +184,7 @@ def _result(world: World, row: Mapping[str, Any], bare: bool) -> dict[str, Any]:
         return known | {"error": str(error)}
 
 
-def _prepare(spark: SparkSession, policies: Iterable[str], folder: Path) -> None:
+def prepare(spark: SparkSession, policies: Iterable[str], folder: Path) -> None:
     """Give the executors this package and the users' policies; on this machine, this very Python."""
     context, master = spark.sparkContext, str(spark.sparkContext.master)
     use_this_python(spark)

@@ -15,6 +15,7 @@ from penstock.core.observation import Observation
 from penstock.models.outlook import Outlook
 from penstock.models.tracking import Stalls, StartTimes, TrackedCapacity
 from penstock.policies.batch_size import with_batches
+from penstock.solvers.space import Range, Space
 
 PARTS = ("allowance", "forecast", "margin", "patience", "tracking", "caution", "batches")
 # Batches of half a minute: what a plan counts on, between those of a job in time and those of a late one.
@@ -41,6 +42,11 @@ class Deadline:
 
     source: ClassVar[str] = "Penstock's own"
     parts: ClassVar[tuple[str, ...]] = PARTS
+    space: ClassVar[Space] = {
+        "phi": Range(0.3, 1.0, 0.02),
+        "kappa": Range(0.0, 3.0, 0.1),
+        "release": Range(0.3, 1.0, 0.05),
+    }
 
     def __init__(
         self, job: Job, phi: float = 0.0, kappa: float = 1.5, release: float = 2 / 3, without: str = ""

@@ -28,6 +28,7 @@ from penstock.models.filters import (
     driven,
 )
 from penstock.models.transition import HORIZON_S, Learner, Learnt, Sample, learn
+from penstock.solvers.space import Range, Space
 
 FILTERS = ("pure", "gw", "ekf")
 SIZINGS = ("sum", "eager", "step")
@@ -54,6 +55,7 @@ class Filtered:
     """
 
     source: ClassVar[str] = "paper 5 §2.3, 3.3"
+    space: ClassVar[Space] = {"upper": Range(0.4, 0.98, 0.02), "lower": Range(0.1, 0.9, 0.02)}
     needs = frozenset({Knob.WORKERS})
 
     def __init__(  # noqa: PLR0913  what can be set is what the paper sets

@@ -11,12 +11,14 @@ from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Decision
 from penstock.core.observation import Observation
+from penstock.solvers.space import Range, Space
 
 
 class Mst:
     """The fewest workers whose modelled capacity sustains the rate that is seen, and a share more."""
 
     source: ClassVar[str] = "paper 1 §6.1, eq 11"
+    space: ClassVar[Space] = {"spare": Range(0.0, 1.0, 0.02)}
     needs = frozenset({Knob.WORKERS})
     memory_s = 0.0
 

@@ -24,6 +24,9 @@ from penstock.policies.batch_size import BatchSize
 from penstock.policies.clairvoyant import Clairvoyant
 from penstock.policies.deadline import Deadline
 from penstock.policies.filtered import Filtered
+from penstock.policies.fugu import Fugu
+from penstock.policies.fugu_learning import Learning
+from penstock.policies.fugu_tuned import TunedFugu
 from penstock.policies.guards import OPTIONS, Guards, IsPaused, safe, safety
 from penstock.policies.mst import Mst
 from penstock.policies.parameters import parameters_of, read_parameters
@@ -42,6 +45,9 @@ POLICIES: Mapping[str, type] = {
     "batch-size": BatchSize,
     "mst": Mst,
     "plasticc": Plasticc,
+    "fugu": Fugu,
+    "fugu-tuned": TunedFugu,
+    "fugu-rl": Learning,
     "clairvoyant": Clairvoyant,
 }
 

@@ -10,12 +10,14 @@ from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Decision
 from penstock.core.observation import Observation
+from penstock.solvers.space import Range, Space
 
 
 class Threshold:
     """Above the upper or below the lower mean CPU, as many workers as bring it to the middle."""
 
     source: ClassVar[str] = "rule-based scaling, as in papers 2 and 5"
+    space: ClassVar[Space] = {"upper": Range(0.4, 0.98, 0.02), "lower": Range(0.1, 0.9, 0.02)}
     needs = frozenset({Knob.WORKERS})
     memory_s = 0.0
 

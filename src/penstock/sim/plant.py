@@ -13,6 +13,7 @@ from penstock.sim.engine import Served
 from penstock.sim.fleet import Fleet
 from penstock.sim.gauges import Gauges
 from penstock.sim.scenario import Scenario
+from penstock.sim.specs import PauseSpec
 
 
 class SimulatedPlant:
@@ -28,7 +29,9 @@ class SimulatedPlant:
     def __init__(self, scenario: Scenario) -> None:
         self._load = scenario.load
         fleet_rng, noise_rng = np.random.default_rng(scenario.seed).spawn(2)
-        self._fleet = Fleet(scenario.workers, scenario.pause, scenario.dataflow.state_mb, fleet_rng, scenario.speeds)
+        # Where operators are placed, those that move pause, and not the job with every worker that comes or goes.
+        pause = scenario.pause if scenario.placed is None else PauseSpec()
+        self._fleet = Fleet(scenario.workers, pause, scenario.dataflow.state_mb, fleet_rng, scenario.speeds)
         self._fleet.begin(scenario.first_workers)
         self._engine = scenario.engine()
         self._engine.apply(self._fleet.target)

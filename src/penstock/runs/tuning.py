@@ -1,0 +1,138 @@
+"""A policy's parameters, searched by replaying a load: violations first, then cost; tried on the rest of the load."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.core.bounds import between
+from penstock.core.errors import BadInput
+from penstock.core.score import Score, score
+from penstock.policies.clairvoyant import Clairvoyant
+from penstock.policies.parameters import parameters_of
+from penstock.policies.registry import POLICIES, Named
+from penstock.runs.replayed import replay
+from penstock.sim.scenario import Scenario
+from penstock.sim.workloads import Load
+from penstock.solvers.search import recursive_random
+from penstock.solvers.space import Point, Space
+
+INTERVALS_LEAST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long to search, and what is allowed."""
+
+    evaluations: int = 500
+    violations: float = 0.001
+    """The share of time in which the objective may be missed."""
+    train: float = 0.6
+    """The first part of the load, which is searched on; the rest is for the test."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        between("--budget", self.evaluations, 1, 1_000_000)
+        between("--violations", self.violations, 0, 1)
+        between("--train", self.train, 0.05, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The tuned policy on one part of the load, beside what was there before and what nobody can beat."""
+
+    cost: float
+    violation_share: float
+    bound: float | None
+    """None: there is no bound for such a job."""
+    untuned_cost: float
+    untuned_violation_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What the search found."""
+
+    policy: str
+    parameters: Mapping[str, Any]
+    evaluations: int
+    train: Part
+    test: Part
+
+    @property
+    def name(self) -> str:
+        """The policy with its parameters, as `--policy` takes it."""
+        given = ",".join(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in
+                         self.parameters.items())  # fmt: skip
+        return f"{self.policy.partition(':')[0]}:{given}" if given else self.policy
+
+
+def tune(
+    scenario: Scenario, named: Named, budget: Budget | None = None, done: Callable[[float], None] = lambda _: None
+) -> Tuned:
+    """The parameters that miss the objective no longer than allowed in the first part, and cost the least there."""
+    budget = budget or Budget()
+    space = space_of(named)
+    train, test = divided(scenario, budget.train)
+    tried = 0
+
+    def value(point: Point) -> tuple[float, ...]:
+        nonlocal tried
+        tried += 1
+        done(tried / budget.evaluations)
+        try:
+            found = _score(train, _with(named, point))
+        except BadInput:  # thresholds that cross, say: the space is a box, and what makes sense is not
+            return math.inf, math.inf
+        return max(0.0, found.violation_share - budget.violations), found.cost
+
+    found = recursive_random(value, space, budget.evaluations, budget.seed)
+    best = _with(named, found.point)
+    parts = (_part(each, named, best) for each in (train, test))
+    return Tuned(named.name, dict(best.parameters), found.evaluations, *parts)
+
+
+def space_of(named: Named) -> Space:
+    """What may be searched: the policy's `space`, without what its name sets already."""
+    space: Space = getattr(named.maker, "space", {})
+    left = {key: axis for key, axis in space.items() if key not in named.parameters}
+    if not left:
+        known = ", ".join(name for name, maker in POLICIES.items() if hasattr(maker, "space"))
+        raise BadInput(f"policy {named.name} has nothing to tune: a class needs a `space`, as {known} have")
+    return left
+
+
+def divided(scenario: Scenario, share: float) -> tuple[Scenario, Scenario]:
+    """The first part of a load, and the rest."""
+    load = scenario.load
+    cut = round(share * len(load.arrivals))
+    if min(cut, len(load.arrivals) - cut) < INTERVALS_LEAST:
+        raise BadInput(
+            f"{scenario.name} has {len(load.arrivals)} intervals: both parts need {INTERVALS_LEAST} at least"
+        )
+    return replace(scenario, load=_cut(load, slice(None, cut))), replace(scenario, load=_cut(load, slice(cut, None)))
+
+
+def _cut(load: Load, part: slice) -> Load:
+    by_source = {name: each[part] for name, each in load.by_source.items()}
+    times_s = load.times_s[part]
+    return replace(load, arrivals=load.arrivals[part], times_s=times_s - times_s[0] + load.tick_s, by_source=by_source)
+
+
+def _with(named: Named, point: Point) -> Named:
+    known = parameters_of(named.maker)
+    chosen = {key: int(value) if str(known[key].annotation) == "int" else value for key, value in point.items()}
+    return replace(named, parameters={**named.parameters, **chosen})
+
+
+def _score(scenario: Scenario, named: Named) -> Score:
+    job = scenario.job()
+    return score(replay(scenario, named.build(job, named.rules(job))), scenario.objective, scenario.price, job.kinds)
+
+
+def _part(scenario: Scenario, named: Named, best: Named) -> Part:
+    tuned, before, job = _score(scenario, best), _score(scenario, named), scenario.job()
+    bound = Clairvoyant(job).bound.lower if len(job.kinds) == 1 else None
+    return Part(tuned.cost, tuned.violation_share, bound, before.cost, before.violation_share)

@@ -1,0 +1,76 @@
+"""`penstock tune`: parameters for a load of one's own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock.cli.main import main
+from penstock.core.errors import BadInput
+from penstock.policies.registry import Named
+from penstock.runs.tuning import Budget, divided, space_of, tune
+from penstock.sim.scenario import Scenario
+from penstock.sim.specs import WorkerSpec
+from penstock.sim.workloads import FlashCrowd, Load, Sine, make_load
+
+
+def day() -> Scenario:
+    load = make_load((Sine(20.0, 200.0, 7200.0), FlashCrowd(200.0, 3600.0)), 14400.0, 60.0, seed=0)
+    still = Scenario.constant(rate=1.0, capacity_per_worker=20.0)
+    return replace(still, load=load, worker=WorkerSpec(start_s=90.0))
+
+
+def test_what_is_found_costs_no_more_than_untuned_where_both_keep_what_is_allowed() -> None:
+    found = tune(day(), Named.parse("threshold"), Budget(60, violations=0.2))
+    assert found.train.violation_share <= 0.2
+    assert found.train.untuned_violation_share <= 0.2
+    assert found.train.cost < found.train.untuned_cost
+    assert found.train.bound is not None
+    assert found.train.bound <= found.train.cost * (1 + 1e-9)
+    assert set(found.parameters) == {"upper", "lower"}
+
+
+def test_violations_come_before_cost() -> None:
+    strict, loose = (tune(day(), Named.parse("mst"), Budget(40, violations=share)) for share in (0.0, 1.0))
+    assert loose.train.cost <= strict.train.cost
+    assert strict.train.violation_share <= loose.train.violation_share
+    assert loose.parameters == {"spare": 0.0}
+
+
+def test_what_the_name_sets_is_kept() -> None:
+    found = tune(day(), Named.parse("threshold:upper=0.7,cooldown_s=60"), Budget(20))
+    assert found.parameters["upper"] == 0.7
+    assert found.name.startswith("threshold:upper=0.7,cooldown_s=60,lower=")
+
+
+def test_the_parts_of_a_load_are_one_after_the_other() -> None:
+    train, test = divided(day(), 0.6)
+    assert (len(train.load.arrivals), len(test.load.arrivals)) == (144, 96)
+    assert np.concatenate([train.load.arrivals, test.load.arrivals]) == pytest.approx(day().load.arrivals)
+    assert test.load.times_s[0] == 60.0
+
+
+def test_too_short_a_load_and_nothing_to_tune_are_one_line() -> None:
+    short = replace(day(), load=Load.of(np.ones(30), 60.0))
+    with pytest.raises(BadInput, match="both parts need 20"):
+        divided(short, 0.6)
+    with pytest.raises(BadInput, match="policy static:workers=3 has nothing to tune"):
+        space_of(Named.parse("static:workers=3"))
+
+
+def test_the_command_prints_what_others_can_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rates = [100 + 80 * (minute // 30 % 2) for minute in range(120)]
+    trace = tmp_path / "rates.csv"
+    trace.write_text("time,requests\n" + "".join(f"{60 * at},{60 * rate}\n" for at, rate in enumerate(rates)))
+    words = ["tune", str(trace), "--policy", "threshold", "--budget", "10", "--capacity-per-worker", "20/s"]
+    assert main([*words, "--unit", "s", "--output", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"policy", "parameters", "evaluations", "train", "test"} <= set(found)
+    assert {"cost", "violation_share", "bound", "untuned_cost"} <= set(found["test"])
+    assert found["evaluations"] == 10
+    assert main(["tune", str(trace), "--policy", "static:workers=2", "--unit", "s"]) == 2
+    assert "nothing to tune" in capsys.readouterr().err
