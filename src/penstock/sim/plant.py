@@ -100,6 +100,7 @@ class SimulatedPlant:
             batch=served.batch,
             in_work=self._on_the_calendar(served.in_work),
             pending=fleet.pending,
+            drained_s=served.drained_s,
             late_s=served.late_s,
         )
 
