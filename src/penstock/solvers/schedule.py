@@ -6,6 +6,7 @@ Time is counted in ticks, money in ticks of one worker. A schedule says how many
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+Told = Callable[[float], None]
+"""Is told the share that is done."""
+
 # As in the objective: a rounding must not look like a miss.
 ROUNDING = 1e-9
+
+
+def untold(_: float) -> None:
+    """Nobody wants to know how far it is."""
 
 
 @dataclass(frozen=True, eq=False)
