@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -29,6 +29,25 @@ class CapacityModel(Protocol):
         ...
 
 
+class Trial(Protocol):
+    """A schedule tried out, tick by tick, as a replay would run it."""
+
+    tick: int
+    """Ticks that are over."""
+
+    def step(self, workers: int) -> float:
+        """One tick further, with so many workers asked for at its begin: how many of its seconds are too late."""
+        ...
+
+    def saved(self) -> bytes:
+        """Where it stands, to come back to."""
+        ...
+
+    def restored(self, saved: bytes) -> None:
+        """Back to where it stood."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Oracle:
     """What only a scenario knows: what will arrive in each interval, and how workers really are."""
@@ -40,6 +59,8 @@ class Oracle:
     """How long a worker takes to start: at best, and at worst."""
     speed_least: float = 1.0
     """How slow a worker may be."""
+    trial: Callable[[], Trial] | None = field(default=None, repr=False, compare=False)
+    """Tries schedules, where what they miss cannot be worked out: in micro-batches."""
 
     def peak(self, tick_s: float) -> float:
         return max(self.arrivals, default=0.0) / tick_s

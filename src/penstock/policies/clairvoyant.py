@@ -16,7 +16,8 @@ from penstock.core.loop import Decision
 from penstock.core.objective import BILLING_S
 from penstock.core.observation import Observation
 from penstock.core.units import show_duration
-from penstock.solvers.schedule import ROUNDING, Floats, Task, bill
+from penstock.policies.mending import batch_schedule
+from penstock.solvers.schedule import ROUNDING, Floats, Ints, Task, Told, bill, untold
 from penstock.solvers.schedule_bound import lower_bound, schedule
 
 # A larger gap is said in a note: the bound is then not the cost that a policy could have reached.
@@ -58,7 +59,7 @@ class Clairvoyant:
     needs = frozenset({Knob.WORKERS})
     memory_s = math.inf
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, told: Told = untold) -> None:
         if job.oracle is None:
             raise BadInput("clairvoyant knows the future only in a replay: a live job has none to tell it")
         if not job.oracle.arrivals:
@@ -66,7 +67,7 @@ class Clairvoyant:
         self._job = job
         self._arrivals = job.oracle.arrivals
         self._decisions = 0
-        self.bound = bound(job)
+        self.bound = bound(job, told)
 
     def decide(self, seen: Observation) -> Decision:
         at = min(self._decisions, len(self.bound.workers) - 1)
@@ -84,12 +85,11 @@ class Clairvoyant:
         return f"{change} workers: {rate:.4g}/s will arrive at {show_duration(tick * job.tick_s)}"
 
 
-def bound(job: Job) -> Bound:
+def bound(job: Job, told: Told = untold) -> Bound:
     """The bound of a job whose future is known."""
     task = task_of(job)
-    lower, note = lower_bound(task)
-    careful = cautious(job, task)
-    paid = schedule(careful)
+    lower, note = lower_bound(task, lambda share: told(share / 2))
+    paid = planned(job, task, lambda share: told((1 + share) / 2))
     cost = bill(task, paid)
     if cost > (1 + GAP_SMALL) * lower > 0:
         note = f"{note}; " * bool(note) + f"the schedule may cost up to {cost / lower - 1:.1%} more than the best one"
@@ -101,6 +101,14 @@ def bound(job: Job) -> Bound:
     # The sums of both are rounded: without the margin a bound could lie above what it bounds by 10⁻¹⁵.
     certain = min(lower * (1 - ROUNDING), cost)
     return Bound(certain * worker_tick, cost * worker_tick, workers, note)
+
+
+def planned(job: Job, task: Task, told: Told = untold) -> Ints:
+    """The best schedule found."""
+    careful = cautious(job, task)
+    if job.trigger_s is None or task.within is None or job.oracle is None or job.oracle.trial is None:
+        return schedule(careful, told)
+    return batch_schedule(job, task, careful, told)
 
 
 def task_of(job: Job) -> Task:

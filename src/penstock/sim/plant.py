@@ -10,7 +10,6 @@ from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import BadInput, PlantError
 from penstock.core.observation import BatchInWork, Observation
 from penstock.sim.engine import Served
-from penstock.sim.fleet import Fleet
 from penstock.sim.gauges import Gauges
 from penstock.sim.scenario import Scenario
 
@@ -28,8 +27,7 @@ class SimulatedPlant:
     def __init__(self, scenario: Scenario) -> None:
         self._load = scenario.load
         fleet_rng, noise_rng = np.random.default_rng(scenario.seed).spawn(2)
-        self._fleet = Fleet(scenario.workers, scenario.pause, scenario.dataflow.state_mb, fleet_rng)
-        self._fleet.begin(scenario.first_workers)
+        self._fleet = scenario.fleet(fleet_rng)
         self._engine = scenario.engine()
         self._engine.apply(self._fleet.target)
         self.knobs = frozenset({Knob.WORKERS}) | self._engine.knobs

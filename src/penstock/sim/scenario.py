@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from penstock.core.allocation import Knob
 from penstock.core.bounds import BATCHES_MOST, between
 from penstock.core.dataflow import Dataflow, Operator
@@ -13,9 +15,11 @@ from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import linear
 from penstock.sim.continuous import Continuous
 from penstock.sim.engine import Engine
+from penstock.sim.fleet import Fleet
 from penstock.sim.microbatches import MicroBatches
 from penstock.sim.placed import Placed
 from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
+from penstock.sim.trial import BatchTrial
 from penstock.sim.workloads import Constant, Load, make_load
 
 
@@ -115,7 +119,21 @@ class Scenario:
         # A warm-up at half speed delays as much work as a start that takes half of it longer.
         late_s = worker.start_range_s[1] + worker.warm_s * (1 - worker.warm_speed) + self.pause.reconfigure_s
         start_s = (worker.start_range_s[0], late_s)
-        return Oracle(self.load.arrivals.tolist(), self.capacity, start_s, 1 - worker.speed_spread)
+        trial = self._trial if self.batch is not None else None
+        return Oracle(self.load.arrivals.tolist(), self.capacity, start_s, 1 - worker.speed_spread, trial)
+
+    def fleet(self, rng: np.random.Generator) -> Fleet:
+        """The workers that the job begins with, fresh."""
+        fleet = Fleet(self.workers, self.pause, self.dataflow.state_mb, rng)
+        fleet.begin(self.first_workers)
+        return fleet
+
+    def _trial(self) -> BatchTrial:
+        engine = self.engine()
+        assert isinstance(engine, MicroBatches)
+        # Drawn as in a replay: the same schedule meets the same workers.
+        fleet = self.fleet(np.random.default_rng(self.seed).spawn(2)[0])
+        return BatchTrial((self.load.arrivals.tolist(), self.tick_s), fleet, engine)
 
     def _job(self, workers_at_start: int) -> Job:
         return Job(
