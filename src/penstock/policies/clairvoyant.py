@@ -59,7 +59,7 @@ class Clairvoyant:
     needs = frozenset({Knob.WORKERS})
     memory_s = math.inf
 
-    def __init__(self, job: Job, told: Told = untold) -> None:
+    def __init__(self, job: Job) -> None:
         if job.oracle is None:
             raise BadInput("clairvoyant knows the future only in a replay: a live job has none to tell it")
         if not job.oracle.arrivals:
@@ -67,7 +67,18 @@ class Clairvoyant:
         self._job = job
         self._arrivals = job.oracle.arrivals
         self._decisions = 0
-        self.bound = bound(job, told)
+        self._task = task_of(job)
+        self._bound: Bound | None = None
+
+    @property
+    def bound(self) -> Bound:
+        return self.computed()
+
+    def computed(self, told: Told = untold) -> Bound:
+        """The bound and its schedule; for a long series that takes minutes, so it is done once, when it is needed."""
+        if self._bound is None:
+            self._bound = bound(self._job, self._task, told)
+        return self._bound
 
     def decide(self, seen: Observation) -> Decision:
         at = min(self._decisions, len(self.bound.workers) - 1)
@@ -85,9 +96,14 @@ class Clairvoyant:
         return f"{change} workers: {rate:.4g}/s will arrive at {show_duration(tick * job.tick_s)}"
 
 
-def bound(job: Job, told: Told = untold) -> Bound:
+def lower_alone(job: Job, told: Told = untold) -> tuple[float, str]:
+    """What any policy pays at least, without a schedule that comes close; and how it was found."""
+    lower, note = lower_bound(task_of(job), told)
+    return lower * (1 - ROUNDING) * _worker_tick(job), note
+
+
+def bound(job: Job, task: Task, told: Told = untold) -> Bound:
     """The bound of a job whose future is known."""
-    task = task_of(job)
     lower, note = lower_bound(task, lambda share: told(share / 2))
     paid = planned(job, task, lambda share: told((1 + share) / 2))
     cost = bill(task, paid)
@@ -95,12 +111,16 @@ def bound(job: Job, told: Told = untold) -> Bound:
         note = f"{note}; " * bool(note) + f"the schedule may cost up to {cost / lower - 1:.1%} more than the best one"
     if why := _varies(job):
         note = f"{note}; " * bool(note) + f"the bound takes the best case, the schedule counts on {why}"
-    worker_tick = job.price.per_hour * job.tick_s / 3600.0
+    worker_tick = _worker_tick(job)
     targets = [*paid[1:].tolist(), int(paid[-1])]
     workers = tuple(map(job.limits.clamp, targets))
     # The sums of both are rounded: without the margin a bound could lie above what it bounds by 10⁻¹⁵.
     certain = min(lower * (1 - ROUNDING), cost)
     return Bound(certain * worker_tick, cost * worker_tick, workers, note)
+
+
+def _worker_tick(job: Job) -> float:
+    return job.price.per_hour * job.tick_s / 3600.0
 
 
 def planned(job: Job, task: Task, told: Told = untold) -> Ints:
