@@ -17,7 +17,7 @@ from penstock.core.objective import BILLING_S
 from penstock.core.observation import Observation
 from penstock.core.units import show_duration
 from penstock.policies.mending import batch_schedule
-from penstock.solvers.schedule import ROUNDING, Floats, Ints, Task, Told, bill, untold
+from penstock.solvers.schedule import ROUNDING, Floats, Ints, Task, Told, bill, by_time, untold
 from penstock.solvers.schedule_bound import lower_bound, schedule
 
 # A larger gap is said in a note: the bound is then not the cost that a policy could have reached.
@@ -109,6 +109,8 @@ def bound(job: Job, task: Task, told: Told = untold) -> Bound:
     cost = bill(task, paid)
     if cost > (1 + GAP_SMALL) * lower > 0:
         note = f"{note}; " * bool(note) + f"the schedule may cost up to {cost / lower - 1:.1%} more than the best one"
+    if not by_time(task):
+        note = f"{note}; " * bool(note) + "it holds for plans that give up the youngest worker first"
     if why := _varies(job):
         note = f"{note}; " * bool(note) + f"the bound takes the best case, the schedule counts on {why}"
     worker_tick = _worker_tick(job)
@@ -155,6 +157,7 @@ def task_of(job: Job) -> Task:
         start=min(job.oracle.start_s[0] / job.tick_s, len(job.oracle.arrivals) + 1.0),
         within=None if latency_s is None else (latency_s - service_s) / job.tick_s,
         unit=BILLING_S[job.price.billing] / job.tick_s,
+        drains=job.oracle.drains,
     )
 
 

@@ -146,6 +146,8 @@ def _fluids(job: Job, task: Task, careful: Task) -> Iterator[Task]:
     capacity = np.maximum.accumulate(task.capacity * share)
     # Batches begin when the trigger's clock strikes: what waits for that has no time left to wait for workers.
     slack_s = min(latency_s, max(0.0, 2 * (latency_s - (job.trigger_s or 0.0))))
+    # Not in whole ticks, as a plan without trial needs it: in ticks of 60 s that alone cost 4 %.
+    start = min(max(task.start, job.oracle.start_s[1] / job.tick_s), careful.start)
     for part in PARTS_OF_BOUND:
-        yield replace(task, capacity=capacity, start=careful.start, within=part * slack_s / job.tick_s)
+        yield replace(task, capacity=capacity, start=start, within=part * slack_s / job.tick_s)
     yield careful

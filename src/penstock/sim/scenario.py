@@ -119,8 +119,9 @@ class Scenario:
         # A warm-up at half speed delays as much work as a start that takes half of it longer.
         late_s = worker.start_range_s[1] + worker.warm_s * (1 - worker.warm_speed) + self.pause.reconfigure_s
         start_s = (worker.start_range_s[0], late_s)
+        drains = self.batch is not None and self.batch.drains
         trial = self._trial if self.batch is not None else None
-        return Oracle(self.load.arrivals.tolist(), self.capacity, start_s, 1 - worker.speed_spread, trial)
+        return Oracle(self.load.arrivals.tolist(), self.capacity, start_s, 1 - worker.speed_spread, drains, trial)
 
     def fleet(self, rng: np.random.Generator) -> Fleet:
         """The workers that the job begins with, fresh."""
