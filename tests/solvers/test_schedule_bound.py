@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.solvers import schedule_bound, schedule_coarse
 from penstock.solvers.schedule import Floats, Task, bill, unavoidable, violated
-from penstock.solvers.schedule_bound import Plan, holding, plan
+from penstock.solvers.schedule_bound import Plan, holding, lower_bound, plan
 from penstock.solvers.schedule_coarse import coarse_bound
 from penstock.solvers.schedule_levels import last_below
 from tests.solvers.tasks import all_schedules, days, tasks
@@ -147,3 +147,17 @@ def test_a_single_tick_is_as_it_is() -> None:
 def test_the_last_value_below_a_limit_is_found() -> None:
     found = last_below(np.array([3.0, 1.0, 2.0, 5.0, 4.0]), np.array([9.0, 3.0, 2.0, 4.5, 1.5]))
     assert found.tolist() == [-1, -1, 1, 2, 1]
+
+
+def test_fixed_times_of_batches_make_the_bound_tighter_by_what_two_of_them_take() -> None:
+    plain = replace(USUAL, arrivals=MINUTES[:8000], within=2.0)
+    lower, _ = lower_bound(plain)
+    # 5 s of 120 s, twice: 8 % less capacity, of which longer rentals and later deadlines give some back.
+    tighter, _ = lower_bound(replace(plain, fixed=5 / 60))
+    assert 1.03 * lower < tighter < lower / (1 - 10 / 120)
+
+
+def test_where_nobody_waits_fixed_times_are_not_counted_on() -> None:
+    gaps = np.where(np.arange(2000) % 10 == 0, 0.0, MINUTES[:2000])
+    plain = replace(USUAL, arrivals=gaps, within=2.0)
+    assert coarse_bound(replace(plain, fixed=5 / 60)) == coarse_bound(plain)

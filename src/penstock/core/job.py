@@ -59,6 +59,8 @@ class Oracle:
     """How long a worker takes to start: at best, and at worst."""
     speed_least: float = 1.0
     """How slow a worker may be."""
+    fixed_s: float = 0.0
+    """What every micro-batch takes before its first row, at the least."""
     drains: bool = False
     """Does a worker that is given up serve until its batch has ended?"""
     trial: Callable[[], Trial] | None = field(default=None, repr=False, compare=False)

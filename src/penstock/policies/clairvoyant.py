@@ -157,6 +157,7 @@ def task_of(job: Job) -> Task:
         start=min(job.oracle.start_s[0] / job.tick_s, len(job.oracle.arrivals) + 1.0),
         within=None if latency_s is None else (latency_s - service_s) / job.tick_s,
         unit=BILLING_S[job.price.billing] / job.tick_s,
+        fixed=job.oracle.fixed_s / job.tick_s,
         drains=job.oracle.drains,
     )
 

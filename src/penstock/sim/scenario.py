@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -119,9 +119,13 @@ class Scenario:
         # A warm-up at half speed delays as much work as a start that takes half of it longer.
         late_s = worker.start_range_s[1] + worker.warm_s * (1 - worker.warm_speed) + self.pause.reconfigure_s
         start_s = (worker.start_range_s[0], late_s)
-        drains = self.batch is not None and self.batch.drains
-        trial = self._trial if self.batch is not None else None
-        return Oracle(self.load.arrivals.tolist(), self.capacity, start_s, 1 - worker.speed_spread, drains, trial)
+        told = Oracle(self.load.arrivals.tolist(), self.capacity, start_s, 1 - worker.speed_spread)
+        if self.batch is None:
+            return told
+        # Where batches are unequal some take no time at all; where tasks are dealt out, new workers serve meanwhile.
+        varies = self.batch.spread > 0 or self.batch.tasks > 0
+        fixed_s = 0.0 if varies else min(map(self.capacity.fixed_s, range(1, self.limits.workers_max + 1)))
+        return replace(told, fixed_s=fixed_s, drains=self.batch.drains, trial=self._trial)
 
     def fleet(self, rng: np.random.Generator) -> Fleet:
         """The workers that the job begins with, fresh."""

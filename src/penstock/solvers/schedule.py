@@ -50,6 +50,8 @@ class Task:
     """Ticks after which an event must be served; None: what arrives in a tick must fit its capacity."""
     unit: float = 1.0
     """Ticks in a unit of billing: each started unit of a rental is paid in full."""
+    fixed: float = 0.0
+    """Ticks that each micro-batch takes before its first event; 0: events are served as they come."""
     drains: bool = False
     """May a worker that was given up serve, and be paid, for a part of the next tick?"""
     excused: Bools | None = None

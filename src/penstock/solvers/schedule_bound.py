@@ -79,13 +79,18 @@ def lower_bound(task: Task, told: Told = untold) -> tuple[float, str]:
         lower, note = least_rate_cost(task, Prices.by_time(task)) + always(task), ""
     else:
         lower, note = _swept(task, grid, told)
-        if grid is None or not grid.parts:
+        if grid is None or not grid.parts or task.fixed > 0 or _starts_sooner(task, grid) > START_ERROR:
             coarse, ticks = coarse_bound(task, told)
             said = f"the bound is computed in steps of {ticks} ticks" if ticks > 1 else ""
             lower, note = max((lower, note), (coarse, said))
     if not by_time(task) and task.ticks <= TICKS_MOST:
         lower = max(lower, level_bound(task))
     return lower, note
+
+
+def _starts_sooner(task: Task, grid: Grid) -> float:
+    """Ticks by which the start is rounded: 90 s in ticks of 60 s were 60 s, and 1.4 % of the bound."""
+    return task.start - grid.rounded(task, 1).start
 
 
 def _swept(task: Task, grid: Grid | None, told: Told) -> tuple[float, str]:
