@@ -105,6 +105,17 @@ def test_no_plan_that_misses_nothing_costs_less_than_the_bound(
     assert found is None or found >= lower - 1e-9
 
 
+@pytest.mark.parametrize("high", [3, 4, 5])
+def test_workers_given_up_as_a_batch_begins_do_not_serve_it_for_nothing(high: int) -> None:
+    # Batches begin at 9, 29, 49, … s; the workers are there from 0, 20, 40 … s for 10 s, and serve the batch out.
+    batch = BatchSpec(20.0, offset_s=9.0, drains=True)
+    scenario = replace(world(1, 10.0, 0.0, batch=batch), load=Load.of(np.full(400, 1500.0), 10.0))
+    pulses = outcome(scenario, [4, *[0, high] * 200])
+    assert pulses.violation_share == 0
+    # When draining was for nothing, three of them did it for 0.52 of the bound.
+    assert pulses.cost >= lower_alone(scenario.job())[0]
+
+
 def test_billed_by_the_hour_the_note_says_which_plans_the_bound_is_of() -> None:
     hourly = world(1, 60.0, 90.0, price=Price(0.10, "hour"))
     assert "plans that give up the youngest worker first" in Clairvoyant(hourly.job()).bound.note

@@ -112,8 +112,8 @@ def _candidates(task: Task, told: Told) -> Iterator[Ints]:
     elif task.ticks > TICKS_MOST or (task.within is not None and grid is None):
         yield _by_steps(task, max(2, math.ceil(task.ticks / TICKS_MOST)), told)
     else:
-        # A start wastes half a unit of billing on average: whoever starts less often pays less.
-        for waste in (0.0,) if by_time(task) else (task.unit / 2, 0.75 * task.unit):
+        # A start wastes half a unit of billing on average, less where gaps are bridged: fewer starts cost less.
+        for waste in (0.0,) if by_time(task) else (task.unit / 4, task.unit / 2):
             for paid in _swept_back(task, grid, waste, told):
                 yield paid if by_time(task) else bridged(task, paid)
 
