@@ -7,7 +7,9 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,7 @@ from penstock.core.journal import Journal
 from penstock.core.score import score
 from penstock.policies import clairvoyant
 from penstock.policies.deadline import PARTS
+from penstock.solvers.schedule_bound import lower_bound
 
 ALL = ["static-peak", "static-average", "threshold", "mst", "filtered", "deadline", "clairvoyant"]
 
@@ -94,10 +97,17 @@ def test_csv_has_a_line_a_policy(series: Path, capsys: pytest.CaptureFixture[str
 def test_of_the_bound_only_what_is_shown_is_computed(
     series: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], asked: list[str]
 ) -> None:
-    computed = []
-    lower, planned = clairvoyant.lower_bound, clairvoyant.planned
-    monkeypatch.setattr(clairvoyant, "lower_bound", lambda *given: (computed.append("lower"), lower(*given))[1])
-    monkeypatch.setattr(clairvoyant, "planned", lambda *given: (computed.append("schedule"), planned(*given))[1])
+    computed: list[str] = []
+
+    def noted(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            computed.append(what)
+            return work(*given)
+
+        return call
+
+    monkeypatch.setattr(clairvoyant, "lower_bound", noted("lower", lower_bound))
+    monkeypatch.setattr(clairvoyant, "planned", noted("schedule", clairvoyant.planned))
     assert replay(series, "--policy", "threshold", *words) == 0
     assert computed == asked
 

@@ -110,8 +110,8 @@ def test_in_micro_batches_the_schedule_is_a_reference() -> None:
 
 
 def test_a_trial_is_late_when_the_replay_is() -> None:
-    world = batched(1, worker=WorkerSpec(start_s=(20.0, 90.0), speed_spread=0.3, speed_every_s=200.0))
-    counts = [3, 3, 9, 2, 2, 7, *[4] * 54]
+    world = batched(5, worker=WorkerSpec(start_s=(20.0, 90.0), speed_spread=0.3, speed_every_s=200.0))
+    counts = [3, 3, 9, 2, 2, 7, *[4] * 294]
     oracle = world.job().oracle
     assert oracle is not None
     assert oracle.trial is not None

@@ -125,7 +125,7 @@ def test_what_is_mended_falls_back_on_all_workers_before_the_miss_alone() -> Non
     # The bound is shorter than what the crowd needs, so that all workers must run a while before it, and only then.
     arrivals = np.full(400, 8.0)
     arrivals[200:203] = 160.0
-    crowd = Task(arrivals, 10.0 * np.arange(17), at_start=1, most=16, least=1, start=1.0, within=0.5)
+    crowd = Task(arrivals, 10.0 * WORKERS[:17], at_start=1, most=16, least=1, start=1.0, within=0.5)
     paid = holding(crowd, np.ones(400, dtype=np.int64))
     assert (violated(crowd, paid) == unavoidable(crowd)).all()
     assert paid[:100].max() == 1

@@ -36,7 +36,7 @@ class BatchTrial:
             self._engine.advance(segment, arriving)
         self.tick += 1
         if self.tick % _FORGET_EVERY == 0:
-            self._engine.take(end_s)
+            self._engine.fifo.take_responses()
         return self._engine.fifo.take_late_s(end_s)
 
     def saved(self) -> bytes:
