@@ -7,14 +7,18 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock.cli.main import main
 from penstock.core.journal import Journal
 from penstock.core.score import score
+from penstock.policies import clairvoyant
 from penstock.policies.deadline import PARTS
+from penstock.solvers.schedule_bound import lower_bound
 
 ALL = ["static-peak", "static-average", "threshold", "mst", "filtered", "deadline", "clairvoyant"]
 
@@ -84,6 +88,33 @@ def test_csv_has_a_line_a_policy(series: Path, capsys: pytest.CaptureFixture[str
     assert replay(series, "--output", "csv") == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [row["name"] for row in rows] == ALL
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [(("--output", "csv"), ["lower"]), (("--output", "json"), ["lower", "schedule"]), (("--no-bound",), [])],
+)
+def test_of_the_bound_only_what_is_shown_is_computed(
+    series: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], asked: list[str]
+) -> None:
+    computed: list[str] = []
+
+    def noted(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            computed.append(what)
+            return work(*given)
+
+        return call
+
+    monkeypatch.setattr(clairvoyant, "lower_bound", noted("lower", lower_bound))
+    monkeypatch.setattr(clairvoyant, "planned", noted("schedule", clairvoyant.planned))
+    assert replay(series, "--policy", "threshold", *words) == 0
+    assert computed == asked
+
+
+def test_without_the_bound_the_table_is_silent_about_it(series: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay(series, "--policy", "threshold", "--no-bound") == 0
+    assert "no plan costs less" not in capsys.readouterr().out
 
 
 def test_the_table_says_what_was_assumed(series: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,8 +42,13 @@ def write(path: Path, steps: list[Step]) -> Path:
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"noise": NoiseSpec(0.1, 0.1, 0.1, 300.0)}, {"batch": BatchSpec(10.0)}],
-    ids=["plain", "noisy", "in batches"],
+    [
+        {},
+        {"noise": NoiseSpec(0.1, 0.1, 0.1, 300.0)},
+        {"batch": BatchSpec(10.0)},
+        {"batch": BatchSpec(45.0, drains=True)},
+    ],
+    ids=["plain", "noisy", "in batches", "draining"],
 )
 def test_what_was_written_is_what_is_read(tmp_path: Path, changes: dict[str, Any]) -> None:
     steps = steps_of(scenario(**changes))

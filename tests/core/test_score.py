@@ -45,6 +45,21 @@ def test_each_started_hour_of_each_worker_is_paid_in_full() -> None:
     assert score(run([1, 3, 1, 1]), BOUND, Price(0.60, "hour")).cost == pytest.approx(3 * 0.60)
 
 
+def test_a_worker_that_still_serves_after_it_was_given_up_is_paid() -> None:
+    steps = run([3, 1, 1])
+    drained = replace(steps[1], seen=replace(steps[1].seen, drained_s={"w2": 30.0, "w3": 12.0}))
+    result = score([steps[0], drained], BOUND, Price(0.60))
+    # 3 minutes for three, one for the one that stays, and 42 s for those that drain.
+    assert result.cost == pytest.approx(4 * 0.01 + 42 / 6000)
+    assert result.worker_hours == pytest.approx((240 + 42) / 3600)
+
+
+def test_draining_beyond_the_hour_starts_another_one() -> None:
+    steps = run([2, 1, 1], span_s=3600.0)
+    drained = replace(steps[1], seen=replace(steps[1].seen, drained_s={"w2": 5.0}))
+    assert score([steps[0], drained], BOUND, Price(0.60, "hour")).cost == pytest.approx(4 * 0.60)
+
+
 def test_giving_a_worker_up_and_asking_again_starts_a_new_hour() -> None:
     assert score(run([2, 1, 2, 2]), BOUND, Price(1.0, "hour")).cost == pytest.approx(3.0)
 

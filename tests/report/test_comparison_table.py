@@ -48,6 +48,17 @@ def test_the_json_has_the_promised_keys_and_the_scores_numbers(runs: tuple[Run, 
         assert record["cost_to_bound"] == run.score.cost / 0.5
 
 
+def test_less_than_the_bound_is_marked_where_the_objective_was_missed(runs: tuple[Run, ...]) -> None:
+    cheap = replace(runs[0], score=replace(runs[0].score, cost=4.0, violation_share=0.2))
+    fair = replace(runs[1], score=replace(runs[1].score, cost=6.0, violation_share=0.2))
+    both = Comparison("nasa", "latency<=120s", (cheap, fair), bound_lower=5.0)
+    for text in (printed(both), table(both)):
+        assert "0.80×*" in text
+        assert "1.20×*" not in text
+        assert "it missed the objective" in text
+    assert "*" not in printed(replace(both, runs=(fair,)))
+
+
 @pytest.mark.parametrize("lower", [None, 0.0, math.inf, math.nan])
 def test_without_a_usable_bound_the_ratio_is_null(runs: tuple[Run, ...], lower: float | None) -> None:
     content = json.loads(as_json(Comparison("nasa", "rate", runs, bound_lower=lower)))

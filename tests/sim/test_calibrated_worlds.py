@@ -91,6 +91,26 @@ def test_a_worker_that_is_given_up_stops_at_once_or_drains() -> None:
     assert [at_once.execution_s, drained.execution_s] == pytest.approx([6.4, 3.7])
 
 
+def test_a_worker_that_drains_is_seen_to_serve_until_its_batch_has_ended() -> None:
+    given_up: dict[str, Any] = {"workers_at_start": 2, "targets": {2: 1}, "ticks": 4}
+    seen = watch(batch=BatchSpec(10.0, offset_s=9.0, drains=True), **given_up)
+    # Given up at 10 s, while the batch of 9 s runs until 12.7 s.
+    assert [dict(one.drained_s) for one in seen] == [{}, {}, {"w2": pytest.approx(2.7)}, {}]
+
+
+def test_a_first_task_takes_no_less_than_its_rows_cost() -> None:
+    # 600 rows at 10 s, in 3 tasks. The second worker comes at 11 s (fixed time over) and takes one of 200 rows: 2 s.
+    coming: dict[str, Any] = {"ticks": 8, "targets": {2: 2}, "worker": WorkerSpec(start_s=1.0)}
+    # Both have done 200 rows by 13 s, and share the last 200: 1 s. With rows for nothing it would be 3 s in all.
+    assert executions(watch(batch=BatchSpec(10.0, tasks=3, first_s=0.1), **coming))[0] == pytest.approx(4.0)
+
+
+def test_the_task_of_a_worker_that_has_left_is_done_by_the_others() -> None:
+    # The second one comes at 14 s, takes 150 of the 300 rows that are left, and leaves at 15 s: 200 are done, 100 not.
+    coming: dict[str, Any] = {"ticks": 8, "targets": {1: 2, 3: 1}, "worker": WorkerSpec(start_s=9.0)}
+    assert executions(watch(batch=BatchSpec(10.0, tasks=4, first_s=0.1), **coming))[0] == pytest.approx(6.0)
+
+
 def test_batches_are_as_unequal_as_they_were_asked_to_be_and_the_cpu_is_busy_meanwhile() -> None:
     seen = watch(ticks=2000, batch=BatchSpec(5.0, spread=0.1))
     times = np.array([one.batch.execution_s for one in seen if one.batch is not None and one.batch.rows == 300.0])

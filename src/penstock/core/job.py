@@ -29,6 +29,25 @@ class CapacityModel(Protocol):
         ...
 
 
+class Trial(Protocol):
+    """A schedule tried out, tick by tick, as a replay would run it."""
+
+    tick: int
+    """Ticks that are over."""
+
+    def step(self, workers: int) -> float:
+        """One tick further, with so many workers asked for at its begin: how many of its seconds are too late."""
+        ...
+
+    def saved(self) -> bytes:
+        """Where it stands, to come back to."""
+        ...
+
+    def restored(self, saved: bytes) -> None:
+        """Back to where it stood."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Oracle:
     """What only a scenario knows: what will arrive in each interval, and how workers really are."""
@@ -44,6 +63,12 @@ class Oracle:
     """What will arrive at each source; without it, sources share the arrivals evenly."""
     speed: Callable[[str, float], float] | None = field(default=None, repr=False)
     """Of a worker's cores at a time, as a part of what its kind says; None: always all of it."""
+    fixed_s: float = 0.0
+    """What every micro-batch takes before its first row, at the least."""
+    drains: bool = False
+    """Does a worker that is given up serve until its batch has ended?"""
+    trial: Callable[[], Trial] | None = field(default=None, repr=False, compare=False)
+    """Tries schedules, where what they miss cannot be worked out: in micro-batches."""
 
     def peak(self, tick_s: float) -> float:
         return max(self.arrivals, default=0.0) / tick_s

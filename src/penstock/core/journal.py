@@ -144,6 +144,7 @@ class JournalWriter:
         rows = {"batch": seen.batch, "in_work": seen.in_work, "arrivals": seen.arrivals}
         fields.update({name: _values(row) for name, row in rows.items() if row is not None})
         values = {"late_s": seen.late_s, "could": step.could, "pending": seen.pending or None}
+        values["drained_s"] = seen.drained_s or None
         fields.update({name: value for name, value in values.items() if value is not None})
         return fields
 

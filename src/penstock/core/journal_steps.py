@@ -62,6 +62,7 @@ _KEYS = {
     "batch": msgspec.json.Decoder(list[Number | None] | None),
     "in_work": msgspec.json.Decoder(tuple[Moment, Number | None, Number, Number | None] | None),
     "pending": msgspec.json.Decoder(dict[str, Moment] | None),
+    "drained_s": msgspec.json.Decoder(dict[str, Span] | None),
     "late_s": msgspec.json.Decoder(Span | None),
     "could": msgspec.json.Decoder(Number | None),
     "arrivals": msgspec.json.Decoder(
@@ -133,6 +134,7 @@ def _step(state: dict[str, Any], allocations: dict[bytes, Allocation]) -> Step:
         batch=Batch(*state["batch"]) if state.get("batch") else None,
         in_work=BatchInWork(*state["in_work"]) if state.get("in_work") else None,
         pending=state.get("pending") or {},
+        drained_s=state.get("drained_s") or {},
         late_s=state.get("late_s"),
         arrivals=ArrivalDigest(*state["arrivals"]) if state.get("arrivals") else None,
     )

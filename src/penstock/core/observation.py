@@ -166,6 +166,8 @@ class Observation:
     """The micro-batch that runs now."""
     pending: Mapping[str, float] = field(default_factory=dict)
     """Workers that were asked for and do not run yet: when each was asked for."""
+    drained_s: Mapping[str, float] = field(default_factory=dict)
+    """Workers that were given up and still served: each for how many seconds of the interval. They are paid."""
     late_s: float | None = None
     """Seconds of the interval in which the oldest event was older than the bound; None: judged by `latency_s`."""
     arrivals: ArrivalDigest | None = None

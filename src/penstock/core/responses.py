@@ -78,7 +78,7 @@ class Responses:
 
 def bin_of(time: float) -> int:
     """The bin of a time in units."""
-    return math.ceil(math.log(max(time, LEAST)) / _LOG_RATIO - _ROUNDING)
+    return math.ceil(math.log(time if time > LEAST else LEAST) / _LOG_RATIO - _ROUNDING)
 
 
 def binned(low: float, high: float, count: float) -> Iterable[tuple[int, float]]:
@@ -91,3 +91,65 @@ def binned(low: float, high: float, count: float) -> Iterable[tuple[int, float]]
     density = count / (high - low)
     edges = [low, *(RATIO**number for number in range(first, last)), high]
     return [(first + i, density * (edges[i + 1] - edges[i])) for i in range(last - first + 1)]
+
+
+class Collected:
+    """Response times as they come, in bins when they are asked for.
+
+    A stretch of ages covers 15 bins on average: only its ends are noted, and all bins between them are filled at once.
+
+    >>> times = Collected(unit_s=1.0)
+    >>> times.add(0.5, 2.0, 30.0)
+    >>> round(times.taken().later_than(1.0), 6), times.taken().count
+    (20.0, 0.0)
+    """
+
+    __slots__ = ("_bins", "_changes", "_count", "_sum_s", "_unit_s")
+
+    def __init__(self, unit_s: float = 1.0) -> None:
+        self._unit_s = unit_s
+        self._count = self._sum_s = 0.0
+        self._bins: dict[int, float] = {}
+        self._changes: list[tuple[int, int, float]] = []  # bin, stretches that begin or end there, their density
+
+    def add(self, low_s: float, high_s: float, events: float) -> None:
+        """Events whose response times lie evenly between two values."""
+        self._count += events
+        self._sum_s += events * (low_s + high_s) / 2
+        low, high = low_s / self._unit_s, high_s / self._unit_s
+        if low > high:
+            low, high = high, low
+        first, last, bins = bin_of(low), bin_of(high), self._bins
+        if first == last:
+            bins[first] = bins.get(first, 0.0) + events
+            return
+        density = events / (high - low)
+        bins[first] = bins.get(first, 0.0) + density * (RATIO**first - low)
+        bins[last] = bins.get(last, 0.0) + density * (high - RATIO ** (last - 1))
+        if last - first > 1:
+            self._changes += ((first + 1, 1, density), (last, -1, -density))
+
+    def taken(self) -> Responses:
+        """What came since the last call."""
+        if self._changes:
+            self._fill()
+        found = Responses(self._count, self._sum_s, self._bins, self._unit_s)
+        self._count = self._sum_s = 0.0
+        self._bins = {}
+        return found
+
+    def _fill(self) -> None:
+        """Fill the bins that lie wholly within stretches: density · width."""
+        bins, density, stretches, here = self._bins, 0.0, 0, 0
+        for number, more, change in sorted(self._changes):
+            # Counted, because a sum of densities does not come back to 0 by itself.
+            if stretches:
+                # A bin is as wide as 1 - 1/1.05 of its upper edge.
+                within = density * (1 - 1 / RATIO) * RATIO**here
+                for between in range(here, number):
+                    bins[between] = bins.get(between, 0.0) + within
+                    within *= RATIO
+            stretches += more
+            density = density + change if stretches else 0.0
+            here = number
+        self._changes = []

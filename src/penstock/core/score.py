@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.core.allocation import Allocation, Knob
@@ -83,6 +83,8 @@ class Scorer:
         self._could += max(could * seen.span_s, processed)
         if last is None or seen.running is not last.running:
             self._bill.replaced(seen, self._clock_s)
+        if seen.drained_s:
+            self._bill.drained(seen.drained_s)
         if step.target is not self._target:
             self._scaled(step.target)
         self._last = seen
@@ -170,7 +172,7 @@ def _responses(seen: Observation, processed: float) -> Iterable[Responses]:
 
 
 class _Bill:
-    """Rentals: a worker is paid from the request on, until it is given up or fails."""
+    """Rentals: a worker is paid from the request on, until it is given up (and has drained) or fails."""
 
     def __init__(self, price: Price, kinds: Sequence[WorkerKind]) -> None:
         self._price, self._kinds = price, kinds
@@ -178,6 +180,7 @@ class _Bill:
         self._kind: dict[str, WorkerKind | None] = {}
         self._seen_since: dict[str, float] = {}
         self._cost = self._paid_s = 0.0
+        self._closed: dict[str, tuple[float, WorkerKind | None]] = {}
 
     def change(self, target: Allocation, now_s: float) -> None:
         wanted = {worker.name: worker.kind for worker in target.workers}
@@ -198,6 +201,14 @@ class _Bill:
                 self._since[name] = failed
             self._seen_since[name] = begun
 
+    def drained(self, served_s: Mapping[str, float]) -> None:
+        """A worker that was given up and serves until its batch has ended is paid until then."""
+        for name, more_s in served_s.items():
+            paid_s, kind = self._closed.get(name, (0.0, None))
+            self._cost += self._price.of(paid_s + more_s, kind) - self._price.of(paid_s, kind)
+            self._paid_s += more_s
+            self._closed[name] = (paid_s + more_s, kind)
+
     def total(self, now_s: float) -> tuple[float, float]:
         """Cost and paid seconds, with what still runs billed until now."""
         open_s = {name: now_s - since for name, since in self._since.items()}
@@ -206,5 +217,6 @@ class _Bill:
 
     def _close(self, name: str, now_s: float) -> None:
         paid_s = now_s - self._since.pop(name)
+        self._closed[name] = (paid_s, self._kind[name])
         self._cost += self._price.of(paid_s, self._kind[name])
         self._paid_s += paid_s

@@ -16,7 +16,8 @@ from penstock.core.loop import Decision
 from penstock.core.objective import BILLING_S
 from penstock.core.observation import Observation
 from penstock.core.units import show_duration
-from penstock.solvers.schedule import ROUNDING, Floats, Task, bill
+from penstock.policies.mending import batch_schedule
+from penstock.solvers.schedule import ROUNDING, Floats, Ints, Task, Told, bill, by_time, untold
 from penstock.solvers.schedule_bound import lower_bound, schedule
 
 # A larger gap is said in a note: the bound is then not the cost that a policy could have reached.
@@ -66,7 +67,18 @@ class Clairvoyant:
         self._job = job
         self._arrivals = job.oracle.arrivals
         self._decisions = 0
-        self.bound = bound(job)
+        self._task = task_of(job)
+        self._bound: Bound | None = None
+
+    @property
+    def bound(self) -> Bound:
+        return self.computed()
+
+    def computed(self, told: Told = untold) -> Bound:
+        """The bound and its schedule; for a long series that takes minutes, so it is done once, when it is needed."""
+        if self._bound is None:
+            self._bound = bound(self._job, self._task, told)
+        return self._bound
 
     def decide(self, seen: Observation) -> Decision:
         at = min(self._decisions, len(self.bound.workers) - 1)
@@ -84,23 +96,41 @@ class Clairvoyant:
         return f"{change} workers: {rate:.4g}/s will arrive at {show_duration(tick * job.tick_s)}"
 
 
-def bound(job: Job) -> Bound:
+def lower_alone(job: Job, told: Told = untold) -> tuple[float, str]:
+    """What any policy pays at least, without a schedule that comes close; and how it was found."""
+    lower, note = lower_bound(task_of(job), told)
+    return lower * (1 - ROUNDING) * _worker_tick(job), note
+
+
+def bound(job: Job, task: Task, told: Told = untold) -> Bound:
     """The bound of a job whose future is known."""
-    task = task_of(job)
-    lower, note = lower_bound(task)
-    careful = cautious(job, task)
-    paid = schedule(careful)
+    lower, note = lower_bound(task, lambda share: told(share / 2))
+    paid = planned(job, task, lambda share: told((1 + share) / 2))
     cost = bill(task, paid)
     if cost > (1 + GAP_SMALL) * lower > 0:
         note = f"{note}; " * bool(note) + f"the schedule may cost up to {cost / lower - 1:.1%} more than the best one"
+    if not by_time(task):
+        note = f"{note}; " * bool(note) + "it holds for plans that give up the youngest worker first"
     if why := _varies(job):
         note = f"{note}; " * bool(note) + f"the bound takes the best case, the schedule counts on {why}"
-    worker_tick = job.price.per_hour * job.tick_s / 3600.0
+    worker_tick = _worker_tick(job)
     targets = [*paid[1:].tolist(), int(paid[-1])]
     workers = tuple(map(job.limits.clamp, targets))
     # The sums of both are rounded: without the margin a bound could lie above what it bounds by 10⁻¹⁵.
     certain = min(lower * (1 - ROUNDING), cost)
     return Bound(certain * worker_tick, cost * worker_tick, workers, note)
+
+
+def _worker_tick(job: Job) -> float:
+    return job.price.per_hour * job.tick_s / 3600.0
+
+
+def planned(job: Job, task: Task, told: Told = untold) -> Ints:
+    """The best schedule found."""
+    careful = cautious(job, task)
+    if job.trigger_s is None or task.within is None or job.oracle is None or job.oracle.trial is None:
+        return schedule(careful, told)
+    return batch_schedule(job, task, careful, told)
 
 
 def task_of(job: Job) -> Task:
@@ -129,6 +159,8 @@ def task_of(job: Job) -> Task:
         start=min(job.oracle.start_s[0] / job.tick_s, len(job.oracle.arrivals) + 1.0),
         within=None if latency_s is None else (latency_s - service_s) / job.tick_s,
         unit=BILLING_S[job.price.billing] / job.tick_s,
+        fixed=job.oracle.fixed_s / job.tick_s,
+        drains=job.oracle.drains,
     )
 
 

@@ -123,7 +123,7 @@ def _cells(comparison: Comparison, run: Run) -> list[str]:
     score = run.score
     return [
         show.money(score.cost),
-        show.multiple(comparison.to_bound(score.cost)),
+        show.multiple(comparison.to_bound(score.cost)) + show.UNDERCUT * comparison.undercut_by(run),
         show.share(score.violation_share),
         show.count(score.violations),
         show.count(score.late_events),
@@ -142,6 +142,8 @@ def _caption(comparison: Comparison) -> Text:
         parts.append(f"with the future known: {show.money(comparison.bound_cost)}")
     if comparison.bound_note:
         parts.append(f"about this bound: {comparison.bound_note}")
+    if any(map(comparison.undercut_by, comparison.runs)):
+        parts.append(show.UNDERCUT_MEANS)
     unknown = [
         f"{run.name} {show.share(run.score.unknown_share)}" for run in comparison.runs if run.score.unknown_share
     ]

@@ -80,7 +80,7 @@ def _row(comparison: Comparison, number: int, run: Run) -> str:
         best = column.ranked and _leads(value, [column.value(other.score) for other in comparison.runs])
         cells.append(_cell(value, show.NOTHING if value is None else column.shown(value), best))
         if column.heading == BOUND_AFTER and (ratio := comparison.to_bound(run.score.cost)) is not None:
-            cells.append(_cell(ratio, show.multiple(ratio), best=False))
+            cells.append(_cell(ratio, show.multiple(ratio) + show.UNDERCUT * comparison.undercut_by(run), best=False))
     return f'<tr data-run="{number}">{"".join(cells)}</tr>'
 
 
@@ -107,6 +107,8 @@ def _bound(comparison: Comparison) -> str:
         texts.append(f"No plan within the objective costs less than <b>{show.money(comparison.bound_lower)}</b>.")
     if comparison.bound_cost is not None:
         texts.append(f"With the whole future known it can be had for <b>{show.money(comparison.bound_cost)}</b>.")
+    if any(map(comparison.undercut_by, comparison.runs)):
+        texts.append(f"{show.UNDERCUT_MEANS}.")
     if comparison.bound_note:
         texts.append(f"About this bound: {escape(comparison.bound_note)}.")
     return f'<p class="bound"><i class="diamond"></i>{" ".join(texts)}</p>'

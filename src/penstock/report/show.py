@@ -51,6 +51,10 @@ def share(part: float) -> str:
     return f"{float(f'{100 * part:.{2 if part < 0.001 else 3}g}'):g} %"
 
 
+UNDERCUT = "*"
+UNDERCUT_MEANS = f"{UNDERCUT} less than the bound, for it missed the objective: the bound holds for plans that keep it"
+
+
 def multiple(ratio: float | None) -> str:
     """A ratio.
 

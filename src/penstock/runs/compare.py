@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from penstock.core.errors import BadInput
 from penstock.core.files import whole
@@ -15,7 +15,7 @@ from penstock.core.job import Job
 from penstock.core.journal import Header, JournalWriter
 from penstock.core.loop import Policy, Step
 from penstock.core.score import Scorer
-from penstock.policies.clairvoyant import Bound, Clairvoyant
+from penstock.policies.clairvoyant import Clairvoyant, lower_alone
 from penstock.policies.registry import Named
 from penstock.runs.comparison import Comparison, Run
 from penstock.runs.replayed import replay
@@ -26,14 +26,29 @@ from penstock.sim.scenario import Scenario
 _PROGRESS_EVERY = 500
 
 
+Shown = Literal["schedule", "lower", "nothing"]
+
+
+class Progress(Protocol):
+    """Is told the share that is done, and, if that changes, what is being done."""
+
+    def __call__(self, done: float, doing: str = "", /) -> None: ...
+
+
+def _quiet(_: float, __: str = "", /) -> None:
+    """Nobody wants to know how far it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """Where a comparison goes while it is made."""
 
     journals: Path | None = None
     """A directory that gets one journal a policy; for a single run, its journal."""
-    progress: Callable[[float], None] = lambda _: None
+    progress: Progress = _quiet
     """Told the share that is done."""
+    bound: Shown = "schedule"
+    """What is shown of the bound. It is computed only then: for a long series it takes longer than the replays."""
 
 
 def compare(
@@ -51,13 +66,14 @@ def compare(
     rules = [{} if bare else named.rules(job) for named in policies]
     built = [named.build(job, each) for named, each in zip(policies, rules, strict=True)]
     clairvoyants = [policy for policy in built if isinstance(policy, Clairvoyant)]
-    bound = _bound(job, clairvoyants)
+    parts = len(built) + (bool(clairvoyants) or outputs.bound != "nothing")
+    lower, cost, note = _bound(job, clairvoyants, outputs, parts)
     files = file_names(names)
     runs = []
     for position, (named, policy) in enumerate(zip(policies, built, strict=True)):
 
-        def told(share: float, before: int = position) -> None:
-            outputs.progress((before + share) / len(built))
+        def told(share: float, _: str = "", /, before: int = position) -> None:
+            outputs.progress((before + share + parts - len(built)) / parts)
 
         journal = outputs.journals / files[named.name] if outputs.journals else None
         header = header_of(scenario, named, rules[position])
@@ -67,18 +83,31 @@ def compare(
         trace=scenario.name,
         objective=str(scenario.objective),
         runs=tuple(runs),
-        bound_lower=bound.lower if bound else None,
-        bound_cost=known[0] if known else bound.cost if bound else None,
-        bound_note=bound.note if bound else "no bound: it is proven for one kind of worker, and a latency or a rate",
+        bound_lower=lower,
+        bound_cost=known[0] if known else cost,
+        bound_note=note,
         assumed=scenario.assumed,
     )
 
 
-def _bound(job: Job, clairvoyants: Sequence[Clairvoyant]) -> Bound | None:
-    if clairvoyants:
-        return clairvoyants[0].bound
+def _bound(
+    job: Job, clairvoyants: Sequence[Clairvoyant], outputs: Outputs, parts: int
+) -> tuple[float | None, float | None, str]:
+    """The bound, what its schedule costs, and what is to be said about it; only what is shown or runs."""
+
+    def told(share: float) -> None:
+        outputs.progress(share / parts, "the bound")
+
     is_proven = len(job.kinds) == 1 and job.objective.throughput is None
-    return Clairvoyant(job).bound if is_proven else None
+    if clairvoyants or (outputs.bound == "schedule" and is_proven):
+        found = (clairvoyants[0] if clairvoyants else Clairvoyant(job)).computed(told)
+        return found.lower, found.cost, found.note
+    if outputs.bound == "nothing":
+        return None, None, ""
+    if not is_proven:
+        return None, None, "no bound: it is proven for one kind of worker, and a latency or a rate"
+    lower, note = lower_alone(job, told)
+    return lower, None, note
 
 
 def _run(scenario: Scenario, header: Header, policy: Policy, outputs: Outputs) -> Run:

@@ -56,6 +56,11 @@ class Comparison:
         lower = self.bound_lower
         return cost / lower if lower is not None and 0 < lower < math.inf else None
 
+    def undercut_by(self, run: Run) -> bool:
+        """Does it cost less than the bound, as only those can that miss the objective?"""
+        ratio = self.to_bound(run.score.cost)
+        return ratio is not None and ratio < 1 and run.score.violation_share > 0
+
 
 def run_of_journal(path: Path) -> tuple[Run, int]:
     """A journal, scored and made into curves; and how many of its lines were damaged."""

@@ -47,6 +47,8 @@ class Served:
     paths: Mapping[str, Responses]
     batch: Batch | None = None
     in_work: BatchInWork | None = None
+    drained_s: Mapping[str, float] = field(default_factory=dict)
+    """Of each worker that was given up and served on, for how long."""
     loads: Mapping[str, float] | None = None
     """Of each worker by itself; None: all bear the same."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from penstock.core.responses import Responses, bin_of, binned
+from penstock.core.responses import Collected, Responses
 
 Chunk = tuple[float, float, float, float, float]
 """Events on their way: from when to when they pass, from when to when they arrived at the source, how many."""
@@ -22,8 +22,7 @@ class Fifo:
         # that never gets quite empty would look as old as its last crumb.
         self.waiting = 0.0
         self._stretches: deque[list[float]] = deque()  # [begin, arrivals per second, events left]
-        self._count = self._sum_s = 0.0
-        self._bins: dict[int, float] = {}
+        self._responses = Collected(unit_s)
         # A time of exactly the bound is within it, whatever sums of floats make of its last digit.
         self._late_from_s = unit_s * (1 + 1e-9)
         self._late_s = 0.0
@@ -51,11 +50,11 @@ class Fifo:
         now_s = begin_s
         while events > crumb and self._stretches:
             stretch = self._stretches[0]
-            taken = min(events, stretch[2])
+            taken = stretch[2] if stretch[2] < events else events
             last_s = stretch[0] + taken / stretch[1]
             then_s = now_s + taken * pace_s
             first_s, final_s = now_s - stretch[0] + service_s, then_s - last_s + service_s
-            self._note(first_s, final_s, taken)
+            self._responses.add(first_s, final_s, taken)
             if out is not None:
                 out.append((now_s, then_s, stretch[0], last_s, taken))
             if first_s > self._late_from_s or final_s > self._late_from_s:
@@ -75,7 +74,7 @@ class Fifo:
         """Events served as they come; nothing waits."""
         self.arrived += events
         self.processed = self.arrived
-        self._note(service_s, service_s, events)
+        self._responses.add(service_s, service_s, events)
 
     def forget(self, events: float) -> None:
         """Take back arrivals that were not: the youngest, and without an answer."""
@@ -98,10 +97,7 @@ class Fifo:
 
     def take_responses(self) -> Responses:
         """Response times since the last call."""
-        responses = Responses(self._count, self._sum_s, self._bins, self._unit_s)
-        self._count = self._sum_s = 0.0
-        self._bins = {}
-        return responses
+        return self._responses.taken()
 
     def _note_late(self, begin_s: float, end_s: float, first_s: float, last_s: float) -> None:
         """Events served between two times, of an age that changes evenly: when was the oldest of them too old?"""
@@ -117,14 +113,3 @@ class Fifo:
         if end_s > begin_s:
             self._late_s += end_s - begin_s
             self._late_until_s = end_s
-
-    def _note(self, low_s: float, high_s: float, events: float) -> None:
-        self._count += events
-        self._sum_s += events * (low_s + high_s) / 2
-        bins = self._bins
-        if low_s == high_s:
-            number = bin_of(low_s / self._unit_s)
-            bins[number] = bins.get(number, 0.0) + events
-            return
-        for number, part in binned(low_s / self._unit_s, high_s / self._unit_s, events):
-            bins[number] = bins.get(number, 0.0) + part

@@ -10,10 +10,8 @@ from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import BadInput, PlantError
 from penstock.core.observation import BatchInWork, Observation
 from penstock.sim.engine import Served
-from penstock.sim.fleet import Fleet
 from penstock.sim.gauges import Gauges
 from penstock.sim.scenario import Scenario
-from penstock.sim.specs import PauseSpec
 
 
 class SimulatedPlant:
@@ -29,10 +27,7 @@ class SimulatedPlant:
     def __init__(self, scenario: Scenario) -> None:
         self._load = scenario.load
         fleet_rng, noise_rng = np.random.default_rng(scenario.seed).spawn(2)
-        # Where operators are placed, those that move pause, and not the job with every worker that comes or goes.
-        pause = scenario.pause if scenario.placed is None else PauseSpec()
-        self._fleet = Fleet(scenario.workers, pause, scenario.dataflow.state_mb, fleet_rng, scenario.speeds)
-        self._fleet.begin(scenario.first_workers)
+        self._fleet = scenario.fleet(fleet_rng)
         self._engine = scenario.engine()
         self._engine.apply(self._fleet.target)
         self.knobs = frozenset({Knob.WORKERS}) | self._engine.knobs
@@ -103,6 +98,7 @@ class SimulatedPlant:
             batch=served.batch,
             in_work=self._on_the_calendar(served.in_work),
             pending=fleet.pending,
+            drained_s=served.drained_s,
             late_s=served.late_s,
         )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from penstock.core.allocation import Knob
 from penstock.core.bounds import BATCHES_MOST, between
@@ -14,9 +16,11 @@ from penstock.models.capacity import linear
 from penstock.sim.continuous import Continuous
 from penstock.sim.counted import Counted
 from penstock.sim.engine import Engine
+from penstock.sim.fleet import Fleet
 from penstock.sim.microbatches import MicroBatches
 from penstock.sim.placed import Placed
 from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
+from penstock.sim.trial import BatchTrial
 from penstock.sim.variability import Speeds
 from penstock.sim.workloads import Constant, Load, make_load
 
@@ -127,7 +131,28 @@ class Scenario:
         speed = None if self.speeds is None else self.speeds.speed
         # What varies by a trace may come to a stop: the bound's schedule then counts on nothing.
         least = 1 - worker.speed_spread if self.speeds is None else 0.0
-        return Oracle(self.load.arrivals.tolist(), self.capacity, start_s, least, by_source, speed)
+        told = Oracle(self.load.arrivals.tolist(), self.capacity, start_s, least, by_source, speed)
+        if self.batch is None:
+            return told
+        # Where batches are unequal some take no time at all; where tasks are dealt out, new workers serve meanwhile.
+        varies = self.batch.spread > 0 or self.batch.tasks > 0
+        fixed_s = 0.0 if varies else min(map(self.capacity.fixed_s, range(1, self.limits.workers_max + 1)))
+        return replace(told, fixed_s=fixed_s, drains=self.batch.drains, trial=self._trial)
+
+    def fleet(self, rng: np.random.Generator) -> Fleet:
+        """The workers that the job begins with, fresh."""
+        # Where operators are placed, those that move pause, and not the job with every worker that comes or goes.
+        pause = self.pause if self.placed is None else PauseSpec()
+        fleet = Fleet(self.workers, pause, self.dataflow.state_mb, rng, self.speeds)
+        fleet.begin(self.first_workers)
+        return fleet
+
+    def _trial(self) -> BatchTrial:
+        engine = self.engine()
+        assert isinstance(engine, MicroBatches)
+        # Drawn as in a replay: the same schedule meets the same workers.
+        fleet = self.fleet(np.random.default_rng(self.seed).spawn(2)[0])
+        return BatchTrial((self.load.arrivals.tolist(), self.tick_s), fleet, engine)
 
     def _job(self, workers_at_start: int) -> Job:
         return Job(

@@ -6,6 +6,7 @@ Time is counted in ticks, money in ticks of one worker. A schedule says how many
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+Told = Callable[[float], None]
+"""Is told the share that is done."""
+
 # As in the objective: a rounding must not look like a miss.
 ROUNDING = 1e-9
+
+
+def untold(_: float) -> None:
+    """Nobody wants to know how far it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +50,10 @@ class Task:
     """Ticks after which an event must be served; None: what arrives in a tick must fit its capacity."""
     unit: float = 1.0
     """Ticks in a unit of billing: each started unit of a rental is paid in full."""
+    fixed: float = 0.0
+    """Ticks that each micro-batch takes before its first event; 0: events are served as they come."""
+    drains: bool = False
+    """May a worker that was given up serve, and be paid, for a part of the next tick?"""
     excused: Bools | None = None
     """The ticks that may be missed, where they are known already."""
 

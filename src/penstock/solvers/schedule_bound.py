@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -12,10 +13,11 @@ from penstock.solvers.schedule import (
     ROUNDING,
     Ints,
     Task,
+    Told,
     bill,
     by_time,
-    full,
     unavoidable,
+    untold,
     violated,
     workers_paid,
 )
@@ -27,15 +29,18 @@ from penstock.solvers.schedule_tube import Grid, Prices, fits, tube
 
 # A sweep looks at 4e7 to 6e7 states a second; three are made.
 STATES_MOST = 2e8
+# For a schedule, two sweeps without the worker counts that are hardly ever needed: up to a minute for a long series.
+STATES_LONG = 1.2e9
 STATES_FEW = 1e7
 # Starts are some 5 % of the cost: 3 % of a tick matters no more.
 START_ERROR = 0.03
 # Half a percent of the gap is left with 12 cells of room on average, a quarter of it with 24.
 CELLS_ENOUGH = 12.0
-TICKS_MOST = 200_000
+# Each tick of a sweep takes some 40 µs, however few its states are: 20 s for so many.
+TICKS_MOST = 520_000
 WORKERS_MANY = 96
-# 2·10⁶ ticks become 5·10⁴ steps, which a sweep does in 2 s.
-STEPS_FOR_LONG = 50_000
+# Before a miss 1, 2 and 4 workers more are tried, then the same twice as early, then all.
+TRIES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,64 +66,74 @@ def plan(task: Task) -> Plan:
     return Plan(min(lower * (1 - ROUNDING), cost), cost, paid, note)
 
 
-def lower_bound(task: Task) -> tuple[float, str]:
-    """At least this must be paid, and how it was found where that is not the usual way."""
+def lower_bound(task: Task, told: Told = untold) -> tuple[float, str]:
+    """At least this must be paid, and how it was found where that is not the usual way.
+
+    Billed by units longer than a tick it holds for plans that give up the youngest worker first.
+    """
+    # One that drains is paid for parts of ticks: the averages of the linear programme allow for that.
+    if task.drains and task.within is not None:
+        return coarse_bound(task, told)[0], "the bound is computed on averages, for workers drain"
     grid = grid_for(task)
     if task.within is None and task.ticks <= TICKS_MOST:
         lower, note = least_rate_cost(task, Prices.by_time(task)) + always(task), ""
     else:
-        lower, note = _swept(task, grid)
-        if grid is None or not grid.parts:
-            coarse, ticks = coarse_bound(task)
-            lower, note = max((lower, note), (coarse, f"the bound is computed in steps of {ticks} ticks"))
+        lower, note = _swept(task, grid, told)
+        if grid is None or not grid.parts or task.fixed > 0 or _starts_sooner(task, grid) > START_ERROR:
+            coarse, ticks = coarse_bound(task, told)
+            said = f"the bound is computed in steps of {ticks} ticks" if ticks > 1 else ""
+            lower, note = max((lower, note), (coarse, said))
     if not by_time(task) and task.ticks <= TICKS_MOST:
         lower = max(lower, level_bound(task))
     return lower, note
 
 
-def _swept(task: Task, grid: Grid | None) -> tuple[float, str]:
+def _starts_sooner(task: Task, grid: Grid) -> float:
+    """Ticks by which the start is rounded: 90 s in ticks of 60 s were 60 s, and 1.4 % of the bound."""
+    return task.start - grid.rounded(task, 1).start
+
+
+def _swept(task: Task, grid: Grid | None, told: Told) -> tuple[float, str]:
     if grid is None:
         return 0.0, ""
     easier = grid.rounded(task, 1)
-    return least_cost(tube(easier, grid.cell, 1), Prices.by_time(easier)) + always(task), ""
+    return least_cost(tube(easier, grid.cell, 1), Prices.by_time(easier), told) + always(task), ""
 
 
-def schedule(task: Task) -> Ints:
+def schedule(task: Task, told: Told = untold) -> Ints:
     """The cheapest schedule found that misses no more than is unavoidable."""
-    return min((holding(task, paid) for paid in _candidates(task)), key=lambda paid: bill(task, paid))
+    return min((holding(task, paid) for paid in _candidates(task, told)), key=lambda paid: bill(task, paid))
 
 
-def _candidates(task: Task) -> Iterator[Ints]:
-    grid = grid_for(task)
-    if task.ticks > TICKS_MOST:
-        yield _by_steps(task, math.ceil(task.ticks / STEPS_FOR_LONG))
-    elif task.within is not None and grid is None and task.most > WORKERS_MANY:
+def _candidates(task: Task, told: Told) -> Iterator[Ints]:
+    grid = grid_for(task) or long_grid(task)
+    if task.within is not None and grid is None and task.most > WORKERS_MANY:
         yield _by_groups(task, math.ceil(2 * task.most / WORKERS_MANY))
-    elif task.within is not None and grid is None:
-        yield _by_steps(task, max(2, math.floor(task.within / 10)))
+    elif task.ticks > TICKS_MOST or (task.within is not None and grid is None):
+        yield _by_steps(task, max(2, math.ceil(task.ticks / TICKS_MOST)), told)
     else:
-        # A start wastes half a unit of billing on average: whoever starts less often pays less.
-        for waste in (0.0,) if by_time(task) else (task.unit / 2, 0.75 * task.unit):
-            for paid in _swept_back(task, grid, waste):
+        # A start wastes half a unit of billing on average, less where gaps are bridged: fewer starts cost less.
+        for waste in (0.0,) if by_time(task) else (task.unit / 4, task.unit / 2):
+            for paid in _swept_back(task, grid, waste, told):
                 yield paid if by_time(task) else bridged(task, paid)
 
 
-def _swept_back(task: Task, grid: Grid | None, waste: float) -> Iterator[Ints]:
+def _swept_back(task: Task, grid: Grid | None, waste: float, told: Told) -> Iterator[Ints]:
     if grid is None:
         yield workers_paid(task, cheapest_rate(task, Prices.by_time(task, waste)))
         return
     harder = grid.rounded(task, -1)
     against = tube(harder, grid.cell, -1)
-    yield workers_paid(harder, cheapest(against.narrowed(), Prices.by_time(harder, waste))[1])
+    yield workers_paid(harder, cheapest(against.narrowed(), Prices.by_time(harder, waste), told)[1])
     if states(against) <= STATES_FEW:
         # Short series leave time for a second try: rounded in favour, then mended.
         easier = grid.rounded(task, 1)
         yield workers_paid(task, cheapest(tube(easier, grid.cell, 1), Prices.by_time(easier, waste))[1])
 
 
-def _by_steps(task: Task, ticks: int) -> Ints:
-    """Decided at every so many ticks only."""
-    return np.repeat(schedule(merged(task, ticks)), ticks)[: task.ticks]
+def _by_steps(task: Task, ticks: int, told: Told) -> Ints:
+    """Decided at every so many ticks only; fewer decisions, where there are still too many states."""
+    return np.repeat(schedule(merged(task, ticks), told), ticks)[: task.ticks]
 
 
 def _by_groups(task: Task, workers: int) -> Ints:
@@ -147,8 +162,7 @@ def grid_for(task: Task) -> Grid | None:
     """
     if task.within is None or task.ticks > TICKS_MOST:
         return None
-    worker = float(task.capacity[task.most]) / task.most or 1.0
-    linear = fits(replace(task, start=0.0), worker)
+    worker, linear = _worker(task)
     best: Grid | None = None
     most, error = STATES_MOST, math.inf
     for parts in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 60) if linear else (2, 4, 8, 16, 32):
@@ -164,16 +178,32 @@ def grid_for(task: Task) -> Grid | None:
     return best
 
 
+def long_grid(task: Task) -> Grid | None:
+    """The coarsest cells, for a schedule of a series with too many states for a bound; None: still too many."""
+    if task.within is None or task.ticks > TICKS_MOST:
+        return None
+    worker, linear = _worker(task)
+    grid = Grid(worker, 1) if linear else Grid(worker / 2)
+    against = tube(grid.rounded(task, -1), grid.cell, -1).narrowed()
+    return grid if states(against) <= STATES_LONG else None
+
+
+def _worker(task: Task) -> tuple[float, bool]:
+    """What one of all workers does in a tick, and whether each does the same."""
+    worker = float(task.capacity[task.most]) / task.most or 1.0
+    return worker, fits(replace(task, start=0.0), worker)
+
+
 def holding(task: Task, paid: Ints) -> Ints:
-    """The schedule, with workers added wherever it misses what could be met."""
-    may_miss, back, last = unavoidable(task), math.ceil(task.start) + 1, -1
+    """The schedule, with workers added before each tick that misses what could be met."""
+    may_miss, near = unavoidable(task), math.ceil(task.start + (task.within or 0.0)) + 1
+    tried: Counter[int] = Counter()
     while (missed := np.flatnonzero(violated(task, paid) & ~may_miss)).size:
-        first = int(missed[0])
-        # The same tick again: workers must come earlier.
-        back = 2 * back if first == last else math.ceil(task.start) + 1
-        reach = slice(max(1, first - back), first + 1)
-        if back > 2 * task.ticks:
-            return full(task)
-        paid[reach] = np.minimum(paid[reach] + 1, task.most)
-        last = first
+        # Misses that lie apart are mended together: each look at the whole series takes a while.
+        for first in missed[np.diff(missed, prepend=-near - 1) > near].tolist():
+            # The same tick again: more workers, then also earlier, at last as many as there may be.
+            earlier, more = divmod(tried[first], TRIES)
+            reach = slice(max(1, first - (math.ceil(task.start) + 1) * 2**earlier), first + 1)
+            paid[reach] = task.most if earlier > 1 else np.minimum(paid[reach] + 2**more, task.most)
+            tried[first] += 1
     return paid

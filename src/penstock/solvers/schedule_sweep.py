@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.solvers.schedule import Floats, Ints
+from penstock.solvers.schedule import Floats, Ints, Told, untold
 from penstock.solvers.schedule_tube import Prices, Tube
 
 FAR = 1e18
@@ -14,21 +14,23 @@ FAR = 1e18
 STRETCH = 128
 
 
-def least_cost(tube: Tube, prices: Prices) -> float:
+def least_cost(tube: Tube, prices: Prices, told: Told = untold) -> float:
     """The least cost of serving all in time, without the least number of workers, which is always paid."""
     state = opening(tube)
     for begin in range(1, tube.task.ticks, STRETCH):
         stretch = Stretch(tube, prices, begin)
         state = stretch.run(state)
+        told(stretch.end / tube.task.ticks)
     return float(state[:, -1].min())
 
 
-def cheapest(tube: Tube, prices: Prices) -> tuple[float, Ints]:
+def cheapest(tube: Tube, prices: Prices, told: Told = untold) -> tuple[float, Ints]:
     """The same least cost, and the workers that serve from within each tick on."""
     begins = range(1, tube.task.ticks, STRETCH)
     states = [opening(tube)]
     for begin in begins:
         states.append(Stretch(tube, prices, begin).run(states[-1]))
+        told(0.5 * begin / tube.task.ticks)
     wanted = np.full(tube.task.ticks, tube.task.at_start, dtype=np.int64)
     last = states.pop()
     row, cells = int(last[:, -1].argmin()), last.shape[1] - 1
@@ -41,6 +43,7 @@ def cheapest(tube: Tube, prices: Prices) -> tuple[float, Ints]:
             wanted[tick] = tube.task.least + row
             row, cells = stretch.before(tick, row, cells)
         row, cells = stretch.entered(states.pop(), row, cells)
+        told(1 - 0.5 * begin / tube.task.ticks)
     return cost, wanted
 
 
