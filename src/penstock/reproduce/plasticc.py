@@ -25,7 +25,7 @@ NEAR = 0.005
 OURS = "PLAStiCC 30 min"
 _SIGMA = (
     "a percentage of Θ says what σ was: read Γ, μ and Ω beside it. At the mean speed, the power that the best"
-    " alternates need costs 178 dollars on average over the first three repeats, and planners pay 190 to 200: little can be saved"
+    " alternates need costs 178 dollars on average over three repeats; those that keep Ω pay 191 to 199 (WPP: 272)"
 )
 _VIOLATORS = "profit alone ranks those first that deliver too little: WAAF does; at equal Ω the two are near each other"
 _WPA = (
