@@ -94,17 +94,13 @@ class Outcomes:
     def __init__(self, rows: Mapping[str, Sequence[Outcome]]) -> None:
         self.rows = rows
 
-    @property
-    def runs(self) -> int:
-        return sum(map(len, self.rows.values()))
+    def runs(self, quick: bool) -> int:
+        """How many there were: several cases may share one."""
+        distinct = {(case.policy, case.start_s): case.name for case in cases(quick)}
+        return sum(len(self.rows[name]) for name in distinct.values())
 
     def mean(self, case: str, key: str) -> float:
         return fmean(getattr(row, key) for row in self.rows[case])
-
-    def wins(self, case: str, other: str, key: str = "profit") -> int:
-        """In how many repeats one is above the other."""
-        pairs = zip(self.rows[case], self.rows[other], strict=True)
-        return sum(getattr(one, key) > getattr(two, key) for one, two in pairs)
 
     def at(self, name: str, relative: float, key: str) -> float | None:
         """A mean where Ω is so much, on a line between the runs for other targets; None where none comes near."""
