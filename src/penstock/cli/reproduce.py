@@ -27,7 +27,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("reproduce", description=ABOUT, formatter_class=form)
     parser.add_argument("paper", choices=("mst", "ekf"), metavar="PAPER", help="mst or ekf")
     parser.add_argument(
-        "--trace", type=Path, metavar="FILE", help="mst: World Cup 98, requests per minute (a stand-in)"
+        "--trace", type=Path, metavar="FILE", help="mst: World Cup 98, requests per minute, for Table 3"
     )
     parser.add_argument("--seeds", type=count, default=20, metavar="N", help="ekf: runs of each configuration (20)")
     parser.add_argument("--quick", action="store_true", help="ekf: three seeds, and no grid of thresholds")
