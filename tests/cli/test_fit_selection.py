@@ -107,7 +107,10 @@ def test_advice_promises_what_those_workers_delivered(tmp_path: Path, capsys: py
 def test_what_may_not_have_settled_and_what_was_not_limited_is_said_where_it_is_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [row(1, 0, 1e5, limited=False), row(2, 0, 2e5, limited=False, flags="did not settle")]
+    rows = [
+        row(1, 0, 1e5, limited=False),
+        row(2, 0, 2e5, limited=False, flags="did not settle, batches too short to tell"),
+    ]
     path = written(tmp_path / "s.parquet", rows)
     assert command("fit", path, "-o", tmp_path / "m.json") == 0
     fitted = capsys.readouterr().out
@@ -115,6 +118,7 @@ def test_what_may_not_have_settled_and_what_was_not_limited_is_said_where_it_is_
     advised = capsys.readouterr().out
     for shown in (fitted, advised):
         assert "not known to have settled: samples of 2 workers" in shown
+        assert "too short to tell: batches of 2 workers" in shown
         assert "no CPU limit held while measuring" in shown
 
 

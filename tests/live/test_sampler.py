@@ -81,6 +81,14 @@ def test_a_quick_sample_says_that_nobody_tested_whether_it_had_settled() -> None
     assert taken(MadeUp(), Sampling.quick()).flags == ("settling not tested",)
 
 
+def test_batches_in_which_rows_hardly_show_are_flagged() -> None:
+    # The guess is 50,000 times too small: five tries, each five times as large, still are all fixed time.
+    found = sample(cast(Bench, MadeUp()), Sampling.quick(), 2, Split(1.0, 1.0))
+    assert "batches too short to tell" in found.flags
+    found = sample(cast(Bench, MadeUp()), Sampling.quick(), 2, Split(1.0, 50.0))  # 1,000 times too small is mended
+    assert found.flags == ("settling not tested",)
+
+
 def test_a_source_that_runs_dry_gives_no_number() -> None:
     found = taken(MadeUp(holds=1))
     assert (found.split, found.corrected, found.flags) == (None, None, ("source ran dry",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from penstock.cli.progress import bar, page
 from penstock.cli.replay import ALL
 from penstock.core.files import own_folder, whole
 from penstock.core.units import show_duration
+from penstock.models.advice import doubts
 from penstock.models.capacity import Capacity, write_model
 from penstock.models.curve_fitting import fit_model
 from penstock.models.samples import read_samples
@@ -86,6 +88,8 @@ def _measure(folder: Path) -> Capacity:
     page().print(f"\n2. a model of it ({fitted.model.curve.kind}): {words}", soft_wrap=True)
     if fitted.model.about.limited is False:
         page().print(UNLIMITED, soft_wrap=True)
+    for doubt in doubts(replace(fitted.model.about, limited=None)):
+        page().print(f"   {doubt}", soft_wrap=True)
     return fitted.model
 
 

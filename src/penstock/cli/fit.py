@@ -15,7 +15,7 @@ from penstock.cli.progress import page
 from penstock.core.errors import BadInput
 from penstock.core.files import reads, same_place, writable
 from penstock.core.text import some_of
-from penstock.models.advice import NOT_LIMITED, unsettled
+from penstock.models.advice import doubts
 from penstock.models.capacity import weights, write_model
 from penstock.models.curve_fitting import KINDS, LEAVE_ONE_OUT, VALIDATION, Fitted, Selection, fit_model
 from penstock.models.samples import Measured, read_samples
@@ -99,6 +99,7 @@ def _record(fitted: Fitted, measured: Measured) -> dict[str, object]:
         "has_confidence": bool(fitted.model.others),
         "flagged": measured.flagged,
         "unsettled": fitted.model.about.unsettled,
+        "short": fitted.model.about.short,
         "limited": fitted.model.about.limited,
         "fits": [
             {"kind": fit.curve.kind, "weights": weights(fit.curve)}
@@ -140,10 +141,7 @@ def _notes(fitted: Fitted, measured: Measured) -> Iterator[str]:
         yield "no confidence interval: one sample per count; measure with --repeat 3"
     if measured.flagged:
         yield f"{measured.flagged} flagged samples were left out"
-    if model.about.unsettled:
-        yield unsettled(model.about.unsettled)
-    if model.about.limited is False:
-        yield NOT_LIMITED
+    yield from doubts(model.about)
     yield f"measure next: {', '.join(map(str, fitted.measure_next))} workers"
 
 

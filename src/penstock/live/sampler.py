@@ -16,14 +16,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.apps.app import App
 from penstock.core.errors import BadInput
-from penstock.live.batches import BatchTime, Split, Use, flags, split
+from penstock.live.batches import BatchTime, Split, Use, flags, split, tells_rows
 from penstock.live.executors import task_seconds
 from penstock.live.feed import BatchPlan, Feed
 from penstock.live.settling import MOST, WINDOW, after_settling
+from penstock.models.samples import TOO_SHORT
 
 SAMPLE_S = 20.0
 LOOK_S = 1.0  # four looks a second would cost the driver 1 % of a core; batch times come from Spark, not from here
 ALIVE_S = 5.0
+SPEED_S = 8.0  # a speed is the mean of 20 looks at least: of five, a short batch's, it scatters by 10 %
 # A long batch shows the capacity; one of a fifth of its rows the fixed time. The long one is near our default
 # trigger, 10 s: what is measured is then hardly extrapolated. A third size in between takes 20 s more and adds
 # little.
@@ -92,7 +94,7 @@ class Bench:
                 news = _news(query, seen)
                 if not news:
                     continue
-                speed, looked = self.speed(looked), time.monotonic()
+                speed, looked = self.speed(min(looked, time.monotonic() - SPEED_S)), time.monotonic()
                 seen |= {report["batchId"]: BatchTime.of(report, speed) for report in news}
                 if is_enough(_ordered(seen)):
                     break
@@ -153,6 +155,8 @@ def sample(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> S
     steady = after_settling(long) if sampling.settles else ()
     wrong = flags(use, sampling.batches, min(len(long), len(short)), bool(steady) if sampling.settles else None)
     sizes = [steady or long[-WINDOW:], short]
+    if not tells_rows(*sizes):
+        wrong.append(TOO_SHORT)
     corrected = split([[batch.corrected for batch in size] for size in sizes])
     return Sample(split(sizes), corrected, tuple(wrong), bench.speed(begun))
 
@@ -160,7 +164,7 @@ def sample(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> S
 def _long(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> list[BatchTime]:
     """Batches of about the length that is wanted; a guess that is far off is seen after three of them."""
     rows = guess.rows_per_s * max(sampling.long_s - guess.fixed_s, sampling.long_s / 3)
-    for last_try in (False, False, True):
+    for last_try in (False, False, False, False, True):  # on a busy machine the guess was 1,000 times too small
         helping = BatchPlan(max(partitions, round(rows)), MOST + 1 if sampling.settles else _most(sampling), partitions)
         taken = _taken(bench, sampling, helping, True, None if last_try else sampling.long_s)
         if not taken or NEAR[0] < _median_s(taken) / sampling.long_s < NEAR[1]:

@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 
 from penstock.core.errors import BadInput
-from penstock.models.capacity import Capacity
+from penstock.models.capacity import About, Capacity
 
 OTHER_TRIGGERS = (0.5, 2.0, 5.0)
-NOT_LIMITED = "no CPU limit held while measuring: a worker here is one with whole cores of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +84,21 @@ def _impossible(model: Capacity, need: Need) -> str:
     )
 
 
-def unsettled(counts: tuple[int, ...]) -> str:
-    """Said where a model leans on samples that may still have drifted."""
-    return f"not known to have settled: samples of {', '.join(map(str, counts))} workers"
+def doubts(about: About) -> list[str]:
+    """Said wherever a model is used: what its samples do not tell surely."""
+    found = []
+    if about.unsettled:
+        found.append(f"not known to have settled: samples of {_list(about.unsettled)} workers; measure without --quick")
+    if about.short:
+        rows = "a batch of five times the rows took hardly longer"
+        found.append(f"too short to tell: batches of {_list(about.short)} workers; {rows}, so capacity may be far off")
+    if about.limited is False:
+        found.append("no CPU limit held while measuring: a worker here is one with whole cores of its own")
+    return found
+
+
+def _list(counts: tuple[int, ...]) -> str:
+    return ", ".join(map(str, counts))
 
 
 def _warnings(model: Capacity, workers: int) -> list[str]:
@@ -97,10 +108,7 @@ def _warnings(model: Capacity, workers: int) -> list[str]:
         found.append(f"{workers} workers are beyond what was measured ({measured}): measure nearer to it")
     if about.workers and model.interval(workers, None, 0.95) is None:
         found.append("no confidence interval: one sample per count; measure with --repeat 3")
-    if about.unsettled:
-        found.append(f"{unsettled(about.unsettled)}: measure them without --quick")
-    if about.limited is False:
-        found.append(NOT_LIMITED)
+    found += doubts(about)
     slots = workers * max(1.0, about.cores or 1.0)
     if about.partitions is not None and slots > about.partitions:
         found.append(f"{workers} workers have {slots:g} slots for {about.partitions} partitions: the rest idle")

@@ -54,6 +54,8 @@ class About:
     """Whether a CPU limit held each worker to its cores."""
     unsettled: tuple[int, ...] = ()
     """Worker counts with no sample that is known to have settled."""
+    short: tuple[int, ...] = ()
+    """Worker counts whose batches were too short to tell rows from the fixed time."""
 
     def __post_init__(self) -> None:
         for key, most in (

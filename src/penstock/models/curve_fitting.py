@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.core.errors import BadInput
-from penstock.models.capacity import Capacity, Fixed
+from penstock.models.capacity import About, Capacity, Fixed
 from penstock.models.samples import Measured
 from penstock.models.throughput_curves import CURVES, Curve, Fittable, Floats, Table
 from penstock.models.training import Samples, mape, rmse, select_model, validation_points
@@ -92,10 +92,16 @@ def fit_model(
     curve = _selected(fits, samples, parts, how)
     fixed = fixed_of(training.workers, measured.fixed_s[np.isin(samples.workers, training.counts)])
     others = resampled(CURVES[curve.kind], training, seed)
-    about = replace(measured.about, unsettled=tuple(sorted({*measured.about.unsettled} & {*training.counts})))
+    about = _about(measured.about, training.counts)
     further = tuple(point for point in points if point not in samples.counts)
     measure_next = further or (min(how.most, 2 * max(samples.counts)),)
     return Fitted(Capacity(curve, fixed, about, others), fits, measure_next, parts.validation)
+
+
+def _about(about: About, trained_on: tuple[int, ...]) -> About:
+    """What is doubtful of the samples that were trained on."""
+    unsettled, short = (tuple(m for m in counts if m in trained_on) for counts in (about.unsettled, about.short))
+    return replace(about, unsettled=unsettled, short=short)
 
 
 def _parted(samples: Samples, training: tuple[int, ...], points: tuple[int, ...]) -> _Parts:

@@ -44,7 +44,8 @@ SCHEMA = pa.schema(
 CORRECTED = ("rows_per_s_corrected", "fixed_s_corrected")
 NEWER = (*CORRECTED, "limited")  # files written before have no such columns
 NOT_SETTLED, NOT_TESTED = "did not settle", "settling not tested"
-CAUTIONS = {NOT_SETTLED, NOT_TESTED}  # such a sample is used where its count has no better one, and that is said
+TOO_SHORT = "batches too short to tell"
+CAUTIONS = {NOT_SETTLED, NOT_TESTED, TOO_SHORT}  # a sample used where its count has no better one, and that is said
 
 RANGES = {
     "rows_per_s": (EVENTS_LEAST, EVENTS_MOST),
@@ -119,11 +120,16 @@ def samples_of(rows: list[dict[str, Any]], path: Path) -> Measured:
         first["partitions_per_worker"],
         tuple(int(count) for count in np.unique(workers)),
         first["limited"],
-        tuple(sorted({row["workers"] for row in good if row["flags"]})),
+        _counts_flagged(good, NOT_SETTLED, NOT_TESTED),
+        _counts_flagged(good, TOO_SHORT),
     )
     rates = np.array([row["rows_per_s"] for row in good])
     fixed_s = np.array([row["fixed_s"] for row in good])
     return Measured(Samples(workers, rates), fixed_s, about, len(rows) - len(good), _as_corrected(workers, good))
+
+
+def _counts_flagged(rows: list[dict[str, Any]], *flags: str) -> tuple[int, ...]:
+    return tuple(sorted({row["workers"] for row in rows if any(flag in row["flags"] for flag in flags)}))
 
 
 def _as_corrected(workers: Floats, rows: list[dict[str, Any]]) -> Samples | None:
