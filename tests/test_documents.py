@@ -40,7 +40,7 @@ def test_the_readme_names_every_policy_and_the_help_every_command() -> None:
     readme = (ROOT / "README.md").read_text()
     assert [name for name in POLICIES if f"`{name}" not in readme] == []
     for command in COMMANDS:
-        assert (ROOT / "src" / "penstock" / "cli" / f"{command}.py").exists()
+        assert (ROOT / "src" / "penstock" / "cli" / f"{command.replace('-', '_')}.py").exists()
 
 
 def test_the_rooms_in_the_architecture_are_the_rooms_of_the_tree() -> None:

@@ -118,6 +118,8 @@ def test_the_scenario_replays_and_says_from_how_much_it_comes(
     assert [
         word for word in ("measured", "simulated", "linear-1.jsonl", "in total", "points") if word not in table
     ] == []
+    # Single runs first, then all as one, where their errors may cancel.
+    assert table.index("a run alone is off") < table.index("all 2 as one")
     text = out.read_text()
     assert "# Learnt by `penstock calibrate` from 2 journals, 2 h in all." in text
     assert " starts" in text

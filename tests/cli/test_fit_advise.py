@@ -99,7 +99,10 @@ def test_one_sample_a_count_tells_no_confidence_and_that_is_said(
     write_samples([row(workers, 0, TRUTH.rate(workers)) for workers in (1, 2, 3)], tmp_path / "samples.parquet")
     command("fit", tmp_path / "samples.parquet", "-o", tmp_path / "model.json")
     assert command("advise", tmp_path / "model.json", "--rate", "100000/s") == 0
-    assert "no confidence interval: one sample per count" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "no confidence interval: one sample per count" in shown
+    assert "confidence at least" not in shown
+    assert read_model(tmp_path / "model.json").interval(2, 10.0, 0.95) is None
 
 
 def test_a_rate_that_only_the_point_estimate_would_sustain_is_refused_with_the_lower_bound(
@@ -107,7 +110,7 @@ def test_a_rate_that_only_the_point_estimate_would_sustain_is_refused_with_the_l
 ) -> None:
     command("fit", samples, "-o", tmp_path / "model.json")
     model = read_model(tmp_path / "model.json")
-    low, _ = model.interval(3, 10.0, 0.95)
+    low, _ = model.interval(3, 10.0, 0.95) or (0.0, 0.0)
     rate = (low + model.sustainable(3, 10.0)) / 2
     assert command("advise", tmp_path / "model.json", "--rate", f"{rate:.0f}/s", "--max", "3") == 2
     assert f"3 workers do at least {low:,.0f} rows/s" in capsys.readouterr().err

@@ -17,7 +17,8 @@ from penstock.models.capacity import read_model
 ABOUT = """\
 The fewest workers that sustain a rate, as sure as you ask, from a model that `penstock fit` made:
 with the capacity and headroom, the price, the maxOffsetsPerTrigger to set, and what another trigger
-would change.
+would change. Rates are what the workers delivered when they were measured; a confidence is told only
+where each worker count was measured more than once.
 """
 EXAMPLES = """\
 examples:
@@ -58,8 +59,9 @@ def _print(advice: Advice, per_hour: float, confidence: float, bytes_per_row: fl
 
     out = page()
     out.print(f"{advice.workers} workers for {shown(advice.rate)}, {per_hour:.2f} an hour", style="bold")
-    out.print(f"  they sustain {shown(advice.capacity)}: headroom {advice.headroom:.0%}")
-    out.print(f"  with {confidence:.0%} confidence at least {shown(advice.capacity_low)}")
+    out.print(f"  they sustain {shown(advice.capacity)}, as delivered when measured: headroom {advice.headroom:.0%}")
+    if advice.capacity_low is not None:
+        out.print(f"  with {confidence:.0%} confidence at least {shown(advice.capacity_low)}")
     out.print(f"  maxOffsetsPerTrigger {advice.max_offsets_per_trigger:,} for a trigger of {advice.trigger_s:g} s")
     others = ", ".join(f"{t:g} s: {n if n else 'none suffice'}" for t, n in advice.other_triggers.items())
     out.print(f"  workers with another trigger: {others}")

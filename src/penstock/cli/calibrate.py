@@ -20,7 +20,7 @@ from penstock.core.text import one_line
 from penstock.models.calibration import Calibration, calibrate
 from penstock.models.evidence import Evidence
 from penstock.report import show
-from penstock.report.calibration_text import learnt_record, rows
+from penstock.report.calibration_text import in_short, learnt_record, rows
 from penstock.runs.calibrated_replay import MeasuredVsSimulated, read_evidence, simulate, total
 from penstock.sim.calibrated_file import need_series, write_scenario
 from penstock.sim.toml import read_scenario
@@ -138,6 +138,8 @@ def _print(out: Path, found: Calibration, runs: Sequence[MeasuredVsSimulated]) -
             table.add_row(Text(one_line("" if number > 1 else run.policy if number else run.name, 40)), *row)
     if runs:
         console.print(table)
+    if len(runs) > 1:
+        console.print(Text(in_short(runs, total(runs))), soft_wrap=True)
     print(f"scenario: {one_line(str(out))}", file=sys.stderr)
 
 

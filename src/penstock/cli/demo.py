@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from penstock.cli.progress import bar, page
 from penstock.cli.replay import ALL
 from penstock.core.files import own_folder, whole
 from penstock.core.units import show_duration
+from penstock.models.advice import doubts
 from penstock.models.capacity import Capacity, write_model
 from penstock.models.curve_fitting import fit_model
 from penstock.models.samples import read_samples
@@ -39,6 +41,10 @@ daily cycle, noise and one flash crowd), turns it into a rate series with Spark,
 policies on workers like those measured, and writes a report. Needs nothing but Java; about 3 minutes.
 """
 PEAK_WORKERS = 8
+UNLIMITED = f"""\
+   without the right to make cgroups the workers were not limited to a quarter of a core: each had a whole one, less
+   what the driver took. {PEAK_WORKERS} of them stand for {PEAK_WORKERS} such cores, which nobody measured here:
+   take the replay as an example, or measure as root"""
 TRIGGER_S = 10.0
 
 
@@ -78,8 +84,12 @@ def _measure(folder: Path) -> Capacity:
     fitted = fit_model(read_samples(samples))
     write_model(fitted.model, path)
     sustained = fitted.model.sustainable(PEAK_WORKERS, TRIGGER_S)
-    words = f"{PEAK_WORKERS} workers would sustain {sustained:,.0f} rows/s ({path})"
+    words = f"{PEAK_WORKERS} workers would sustain {sustained:,.0f} rows/s, extrapolated from 1 and 2 ({path})"
     page().print(f"\n2. a model of it ({fitted.model.curve.kind}): {words}", soft_wrap=True)
+    if fitted.model.about.limited is False:
+        page().print(UNLIMITED, soft_wrap=True)
+    for doubt in doubts(replace(fitted.model.about, limited=None)):
+        page().print(f"   {doubt}", soft_wrap=True)
     return fitted.model
 
 

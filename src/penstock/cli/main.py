@@ -33,6 +33,7 @@ COMMANDS = {
     "measure": "measure how much an app can take, on a real Spark cluster",
     "doctor": "check the configuration of a job, a script or this machine",
     "apps": "list the apps that can be measured",
+    "plan-measurements": "say which worker counts to measure, for a budget",
     "fit": "make a capacity model of measured samples",
     "advise": "say how many workers a rate needs",
     "reproduce": "recompute a paper's claims: theirs beside ours",
@@ -76,7 +77,7 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         if name == chosen:
-            import_module(f"penstock.cli.{name}").add(commands)
+            import_module(f"penstock.cli.{name.replace('-', '_')}").add(commands)
         else:
             commands.add_parser(name, help=summary)
     return top

@@ -15,6 +15,7 @@ from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
 from penstock.core.files import writable
 from penstock.core.units import duration_s
+from penstock.models.samples import corrected, sustained
 
 if TYPE_CHECKING:
     from penstock.live.kafka import KafkaSource
@@ -26,8 +27,10 @@ can consume, warms it up, and samples batches of several lengths. A batch takes 
 for its rows; both are kept, because throughput depends on the batch: with a trigger of T seconds,
 MST = capacity · (1 − fixed / T).
 About 2 minutes a sample after 2 to 3 minutes of start and warm-up. Each sample is on disk as soon as it is
-made, and an interrupted measurement goes on where it stopped. Nothing else should run meanwhile; what
-others do on the same chip is seen in the machine's speed, which is measured too and corrected for.
+made, and an interrupted measurement goes on where it stopped. Nothing else should run meanwhile. What is
+shown is what was delivered. What others do on the same chip is seen in the machine's speed, which is
+measured too: the corrected MST is for comparing samples of unequal moments. Batches are waited for until
+they drift by less than 4 % each, and only what came after that counts (3 % of those that drift more pass).
 """
 EXAMPLES = """\
 examples:
@@ -92,20 +95,28 @@ def run(options: argparse.Namespace) -> int:
 
 
 def as_table(rows: list[dict[str, Any]], trigger_s: float) -> Table:
-    """One line a sample. The MST is what a trigger of so many seconds sustains."""
+    """One line a sample, as delivered. The MST is what a trigger of so many seconds sustains."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("workers", justify="right")
     for heading in ("capacity rows/s", "MB/s", "fixed s", f"MST rows/s at {trigger_s:g} s", "MB/s"):
         table.add_column(heading, justify="right")
     table.add_column("machine", justify="right")
+    table.add_column("MST corrected", justify="right")
     table.add_column("flags")
     for row in rows:
-        rate, size = row["rows_per_s"], row["bytes_per_row"]
-        mst = rate * max(0.0, 1 - row["fixed_s"] / trigger_s)
-        numbers = (f"{rate:,.0f}", f"{rate * size / 1e6:.2f}", f"{row['fixed_s']:.2f}")
-        speed = "" if row.get("speed") is None else f"{row['speed']:.0%}"
-        table.add_row(str(row["workers"]), *numbers, f"{mst:,.0f}", f"{mst * size / 1e6:.2f}", speed, row["flags"])
+        rate, fixed_s, size = row["rows_per_s"], row["fixed_s"], row["bytes_per_row"]
+        mst = sustained(row, trigger_s)
+        numbers = (_shown(rate), _shown(rate, size), "-" if fixed_s is None else f"{fixed_s:.2f}")
+        speed = "" if row["speed"] is None else f"{row['speed']:.0%}"
+        cells = (*numbers, _shown(mst), _shown(mst, size), speed, _shown(sustained(corrected(row), trigger_s)))
+        table.add_row(str(row["workers"]), *cells, row["flags"])
     return table
+
+
+def _shown(rate: float | None, bytes_per_row: float | None = None) -> str:
+    if rate is None:
+        return "-"
+    return f"{rate:,.0f}" if bytes_per_row is None else f"{rate * bytes_per_row / 1e6:.2f}"
 
 
 def _kafka(options: argparse.Namespace) -> KafkaSource | None:

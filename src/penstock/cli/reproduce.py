@@ -31,7 +31,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("reproduce", description=ABOUT, formatter_class=form)
     parser.add_argument("paper", choices=tuple(_CLAIMS), metavar="PAPER", help=", ".join(_CLAIMS))
     parser.add_argument(
-        "--trace", type=Path, metavar="FILE", help="mst: World Cup 98, requests per minute (a stand-in)"
+        "--trace", type=Path, metavar="FILE", help="mst: World Cup 98, requests per minute, for Table 3"
     )
     parser.add_argument("--traces", type=Path, metavar="DIR", help="fugu: a folder of real traces (stand-ins)")
     parser.add_argument("--seeds", type=count, metavar="N", help="runs of each configuration (ekf 20, plasticc 3)")

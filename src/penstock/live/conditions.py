@@ -15,6 +15,7 @@ import pyspark
 
 from penstock.apps.app import App
 from penstock.live.sampler import Sampling
+from penstock.live.settling import WINDOW
 
 KEPT = (
     "spark.executor.cores",
@@ -29,10 +30,14 @@ def describe(app: App, settings: Mapping[str, str], sampling: Sampling, own_clus
     setup: dict[str, Any] = {
         "app": {"output_mode": app.output_mode, "code": _code(app)},
         "spark": {"version": pyspark.__version__, **{key: settings[key] for key in KEPT if key in settings}},
-        "sampling": {"batches": sampling.batches, "long_s": sampling.long_s},
+        "sampling": {"batches": sampling.batches, "long_s": sampling.long_s, "settling": _settling(sampling)},
         "machine": _machine() if own_cluster else "the cluster's",
     }
     return json.dumps(setup, sort_keys=True)
+
+
+def _settling(sampling: Sampling) -> str:
+    return f"drift below 4 % a batch, {WINDOW} batches" if sampling.settles else "not tested"
 
 
 def _code(app: App) -> str:

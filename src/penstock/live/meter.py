@@ -7,6 +7,7 @@ those that stay are warm. Starting afresh for each count would measure how far t
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -59,6 +60,7 @@ def _bed(app: App, plan: MeterPlan, workers: int, pace: Pace) -> Iterator[WarmCl
         if plan.master is None:
             # Whole cores until executors are warm; the quota comes after.
             cluster = stack.enter_context(Cluster.start(ClusterSpec(workers, plan.cores, plan.memory_mb)))
+            plan.need_cores(cluster.is_limited, os.cpu_count() or 1)
             cluster.set_cores(LIFTED_CORES)
         settings = plan.settings | (cluster.settings if cluster else {}) | {
             "spark.cores.max": str(workers * plan.slots),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from penstock.core.errors import BadInput
 from penstock.live.jars import kafka_jars
 from penstock.live.kafka import KafkaSource
 from penstock.live.sampler import Sampling
+from penstock.live.settling import WINDOW
 from penstock.models.samples import differences
 
 # CPU that an executor needs until its code is compiled: batches of word count went from 1.7 to 0.7 s within 20 s,
@@ -83,6 +85,16 @@ class MeterPlan:
         }
         return settings | ({"spark.jars": kafka_jars().spark_jars} if self.source == "kafka" else {})
 
+    def need_cores(self, limited: bool, cpus: int) -> None:
+        """More workers than the machine has cores for would share them, and add nothing."""
+        each = self.cores if limited else self.slots
+        if max(self.workers) * each > cpus:
+            why = f"{each:g} cores" if limited else f"{each:g} (no right to make cgroups, so nothing limits it)"
+            raise BadInput(
+                f"--workers {max(self.workers)}: this machine has {cpus} cores and each worker takes {why}: "
+                f"measure at most {math.floor(cpus / each)}"
+            )
+
     def need_same(self, rows: list[dict[str, Any]], app: App, setup: str) -> None:
         """A file of samples is gone on with only if what it has is of the same kind."""
         wanted = {"app": app.name, "source": self.source, "cores": self.cores, "partitions": self.partitions}
@@ -98,7 +110,8 @@ class MeterPlan:
     def expected_s(self, todo: list[tuple[int, int]]) -> float:
         """How long it should take to measure these."""
         sampling = self.sampling
-        each_s = sum(max(sampling.sample_s, (sampling.batches + 1) * length) + 2 for length in (sampling.long_s, 2.0))
+        long = 1 + (WINDOW + 1 if sampling.settles else sampling.batches)
+        each_s = long * sampling.long_s + max(sampling.sample_s, (sampling.batches + 1) * 2.0) + 4
         warm_s = 1.2 * WARM_CPU_S * max(1.0, todo[0][0] / (os.cpu_count() or 1))
         preload_s = 20.0 * len({m for m, _ in todo}) if self.source == "kafka" else 0.0
         return 25.0 + warm_s + preload_s + (each_s + COOL_S) * len(todo)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -15,14 +16,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.apps.app import App
 from penstock.core.errors import BadInput
-from penstock.live.batches import BatchTime, Split, Use, flags, has_settled, split
+from penstock.live.batches import BatchTime, Split, Use, flags, split, tells_rows
 from penstock.live.executors import task_seconds
 from penstock.live.feed import BatchPlan, Feed
+from penstock.live.settling import MOST, WINDOW, after_settling
+from penstock.models.samples import TOO_SHORT
 
-SETTLE_S = 90.0
 SAMPLE_S = 20.0
 LOOK_S = 1.0  # four looks a second would cost the driver 1 % of a core; batch times come from Spark, not from here
 ALIVE_S = 5.0
+SPEED_S = 8.0  # a speed is the mean of 20 looks at least: of five, a short batch's, it scatters by 10 %
 # A long batch shows the capacity; one of a fifth of its rows the fixed time. The long one is near our default
 # trigger, 10 s: what is measured is then hardly extrapolated. A third size in between takes 20 s more and adds
 # little.
@@ -39,22 +42,26 @@ class Sampling:
     batches: int = 7
     long_s: float = LONG_S
     sample_s: float = SAMPLE_S
-    settle_s: float = SETTLE_S
+    settles: bool = True
+    """Whether long batches are waited for until they drift no more."""
 
     @classmethod
     def quick(cls) -> Sampling:
         """Two sizes, five batches each, whether they have settled or not."""
-        return cls(5, QUICK_LONG_S, 0.0, 0.0)
+        return cls(5, QUICK_LONG_S, 0.0, settles=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """What one worker count can do, and whether to believe it."""
 
-    split: Split
+    split: Split | None
+    """As delivered: what batches really took. None: there were no batches."""
+    corrected: Split | None
+    """What they would have taken on the undisturbed machine."""
     flags: tuple[str, ...]
     speed: float = 1.0
-    """Of the machine, as a share of what it can be; the split is corrected for it."""
+    """Of the machine, as a share of what it can be."""
 
 
 @dataclass(slots=True)
@@ -76,21 +83,23 @@ class Bench:
     def run(
         self, helping: BatchPlan, is_enough: Callable[[list[BatchTime]], bool], patience_s: float
     ) -> list[BatchTime]:
-        """Batches of one size, until they are enough, the source is dry or patience is over; as long as they would have
-        taken on the undisturbed machine."""
+        """Batches of one size, until they are enough, the source is dry or patience is over."""
         seen: dict[int, BatchTime] = {}
         with self._query(helping) as query:
-            begun = time.monotonic()
-            deadline = begun + patience_s
+            looked = time.monotonic()
+            deadline = looked + patience_s
             while query.isActive and len(seen) < helping.batches and time.monotonic() < deadline:
                 time.sleep(LOOK_S)
                 self.beat()
                 news = _news(query, seen)
-                seen |= news
-                if news and is_enough(_at(self.speed(begun), seen)):
+                if not news:
+                    continue
+                speed, looked = self.speed(min(looked, time.monotonic() - SPEED_S)), time.monotonic()
+                seen |= {report["batchId"]: BatchTime.of(report, speed) for report in news}
+                if is_enough(_ordered(seen)):
                     break
             self._need_no_failure(query)
-        return _at(self.speed(begun), seen)
+        return _ordered(seen)
 
     @contextlib.contextmanager
     def _query(self, helping: BatchPlan) -> Iterator[StreamingQuery]:
@@ -135,25 +144,28 @@ def sample(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> S
     before, begun = task_seconds(bench.spark), time.monotonic()
     long = _long(bench, sampling, partitions, guess)
     if not long:
-        return Sample(guess, ("source ran dry",))
-    short = _taken(
-        bench, sampling, BatchPlan(max(partitions, round(SHORT * long[0].rows)), _most(sampling, 2.0), partitions)
-    )
+        return Sample(None, None, ("source ran dry",))
+    rows = max(partitions, round(SHORT * long[0].rows))
+    short = _taken(bench, sampling, BatchPlan(rows, _most(sampling, 2.0), partitions))
     if not short:
-        return Sample(guess, ("source ran dry",))
+        return Sample(None, None, ("source ran dry",))
     after, wall_s = task_seconds(bench.spark), time.monotonic() - begun
     busy = {name: (after[name] - seconds) / wall_s for name, seconds in before.items() if name in after}
     use = Use(busy, len(before.keys() - after.keys()))
-    settled = sampling.settle_s == 0 or has_settled(long)
-    wrong = flags(use, sampling.batches, min(len(long), len(short)), settled)
-    return Sample(split([long, short]), tuple(wrong), bench.speed(begun))
+    steady = after_settling(long) if sampling.settles else ()
+    wrong = flags(use, sampling.batches, min(len(long), len(short)), bool(steady) if sampling.settles else None)
+    sizes = [steady or long[-WINDOW:], short]
+    if not tells_rows(*sizes):
+        wrong.append(TOO_SHORT)
+    corrected = split([[batch.corrected for batch in size] for size in sizes])
+    return Sample(split(sizes), corrected, tuple(wrong), bench.speed(begun))
 
 
 def _long(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> list[BatchTime]:
     """Batches of about the length that is wanted; a guess that is far off is seen after three of them."""
     rows = guess.rows_per_s * max(sampling.long_s - guess.fixed_s, sampling.long_s / 3)
-    for last_try in (False, False, True):
-        helping = BatchPlan(max(partitions, round(rows)), _most(sampling, sampling.long_s), partitions)
+    for last_try in (False, False, False, False, True):  # on a busy machine the guess was 1,000 times too small
+        helping = BatchPlan(max(partitions, round(rows)), MOST + 1 if sampling.settles else _most(sampling), partitions)
         taken = _taken(bench, sampling, helping, True, None if last_try else sampling.long_s)
         if not taken or NEAR[0] < _median_s(taken) / sampling.long_s < NEAR[1]:
             return taken
@@ -162,9 +174,9 @@ def _long(bench: Bench, sampling: Sampling, partitions: int, guess: Split) -> li
     return taken
 
 
-def _most(sampling: Sampling, length_s: float) -> int:
-    """Batches that a source must hold."""
-    if sampling.settle_s == 0:
+def _most(sampling: Sampling, length_s: float = LONG_S) -> int:
+    """Batches that a source must hold, where they need not settle."""
+    if not sampling.settles:
         return sampling.batches + 1
     return round(1.5 * max(sampling.batches, SAMPLE_S / length_s)) + 2
 
@@ -181,27 +193,27 @@ def _taken(
         if len(taken) < sampling.batches or sum(batch.seconds for batch in taken) < sampling.sample_s:
             return False
         # Short batches scatter twice as much and tell the fixed time alone: they need not settle.
-        return sampling.settle_s == 0 or not settles or has_settled(taken)
+        return not sampling.settles or not settles or bool(after_settling(taken))
 
-    patience_s = max(sampling.settle_s, 4 * sampling.batches * sampling.long_s)
+    patience_s = max(4 * sampling.batches, 2 * MOST) * sampling.long_s
     return bench.run(helping, is_enough, patience_s)[1:]
 
 
-def _at(speed: float, seen: dict[int, BatchTime]) -> list[BatchTime]:
-    return [replace(seen[number], seconds=speed * seen[number].seconds) for number in sorted(seen)]
+def _ordered(seen: dict[int, BatchTime]) -> list[BatchTime]:
+    return [seen[number] for number in sorted(seen)]
 
 
 def _median_s(batches: list[BatchTime]) -> float:
     return sorted(batch.seconds for batch in batches)[len(batches) // 2]
 
 
-def _news(query: StreamingQuery, seen: dict[int, BatchTime]) -> dict[int, BatchTime]:
-    """Batches not seen yet. All of them are asked for only when there are new ones: that takes a while."""
+def _news(query: StreamingQuery, seen: Collection[int]) -> list[Mapping[str, Any]]:
+    """Reports of batches not seen yet. All of them are asked for only when there are new ones: that takes a while."""
     last = query.lastProgress
     if last is None or not last["numInputRows"] or last["batchId"] in seen:
-        return {}
+        return []
     reports = [last] if last["batchId"] == len(seen) else query.recentProgress
-    return {report["batchId"]: BatchTime.of(report) for report in reports if report["numInputRows"]}
+    return [report for report in reports if report["numInputRows"] and report["batchId"] not in seen]
 
 
 def called(app: App, stream: DataFrame) -> DataFrame:

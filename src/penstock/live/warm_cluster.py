@@ -15,6 +15,7 @@ from penstock.live.executors import kill, request, task_seconds, wait_for
 from penstock.live.feed import BatchPlan
 from penstock.live.meter_plan import COOL_S, WARM_CPU_S, MeterPlan
 from penstock.live.sampler import Bench, Sample, sample
+from penstock.models.samples import NOT_SETTLED
 
 LIFTED_CORES = 1.0  # a JVM that starts on a quarter of a core takes a minute, and still compiles after 150 s
 WARM_ROWS = 1_000
@@ -23,7 +24,7 @@ WARM_BATCHES = 10  # of a query: a topic must be filled with all of them
 EXECUTORS_S = 600.0  # 12 to 18 s on a quarter of a core that nobody else wants
 PILOT_S = 90.0
 FIXED_S = 1.0  # what a batch takes before its first row on a quarter of a core, 0.9 to 1.8 s; a first guess
-HELPED_BY_REPEATING = {"source ran dry", "lost an executor", "did not settle"}
+HELPED_BY_REPEATING = {"source ran dry", "lost an executor", NOT_SETTLED}
 
 OnProgress = Callable[[float, str], None]
 
@@ -117,18 +118,28 @@ class WarmCluster:
             rows = round(LONG_S * self.guess.rows_per_s * workers)
             self._run_for(WARM_CPU_S / 3, rows, workers)  # an executor that was lost has come back cold
             taken = self._sample(workers)
-        self.guess = Split(taken.split.fixed_s, taken.split.rows_per_s / workers)
+        if taken.split:
+            self.guess = Split(taken.split.fixed_s, taken.split.rows_per_s / workers)
+        # The speed of other machines is not to be seen from here, so there nothing is corrected.
+        corrected = taken.corrected if self.cluster else None
+        return self._about(workers) | {
+            "rows_per_s": taken.split and taken.split.rows_per_s,
+            "fixed_s": taken.split and taken.split.fixed_s,
+            "flags": ", ".join(taken.flags),
+            "speed": taken.speed if self.cluster else None,
+            "rows_per_s_corrected": corrected and corrected.rows_per_s,
+            "fixed_s_corrected": corrected and corrected.fixed_s,
+        }
+
+    def _about(self, workers: int) -> dict[str, Any]:
         return {
             "source": self.bench.feed.kind,
             "workers": workers,
-            "rows_per_s": taken.split.rows_per_s,
-            "fixed_s": taken.split.fixed_s,
             "bytes_per_row": self.bench.feed.bytes_per_row,
             "cores": self.plan.cores,
             "partitions": self.plan.partitions,
             "partitions_per_worker": None if self.plan.partitions else float(self.plan.partitions_per_worker),
-            "flags": ", ".join(taken.flags),
-            "speed": taken.speed if self.cluster else None,
+            "limited": self.cluster.is_limited if self.cluster else None,
         }
 
     def _sample(self, workers: int) -> Sample:

@@ -50,6 +50,12 @@ class About:
     partitions_per_worker: float | None = None
     workers: tuple[int, ...] = ()
     """The worker counts that were measured."""
+    limited: bool | None = None
+    """Whether a CPU limit held each worker to its cores."""
+    unsettled: tuple[int, ...] = ()
+    """Worker counts with no sample that is known to have settled."""
+    short: tuple[int, ...] = ()
+    """Worker counts whose batches were too short to tell rows from the fixed time."""
 
     def __post_init__(self) -> None:
         for key, most in (
@@ -76,7 +82,7 @@ class Capacity:
     fixed: Fixed = Fixed()
     about: About = About()
     others: tuple[Curve, ...] = field(default=(), repr=False)
-    """The same curve fitted to resampled measurements: how sure it is."""
+    """The same curve fitted to resampled measurements: how sure it is. Empty where repeats do not tell."""
 
     def capacity(self, workers: float) -> float:
         return self.curve.rate(workers)
@@ -93,10 +99,12 @@ class Capacity:
         fits = (m for m in range(1, most + 1) if self.sustainable(m, trigger_s) >= rate * (1 - 1e-12))
         return next(fits, None)
 
-    def interval(self, workers: float, trigger_s: float | None, confidence: float) -> tuple[float, float]:
-        """Between what the rate lies, as sure as the measurements allow (bootstrap)."""
+    def interval(self, workers: float, trigger_s: float | None, confidence: float) -> tuple[float, float] | None:
+        """Between what the rate lies, as sure as the measurements allow (bootstrap); None where they tell nothing."""
+        if len(set(self.others)) < 2:
+            return None
         share = self._share(workers, trigger_s)
-        rates = [curve.rate(workers) * share for curve in self.others] or [self.sustainable(workers, trigger_s)]
+        rates = [curve.rate(workers) * share for curve in self.others]
         low, high = np.quantile(rates, [(1 - confidence) / 2, (1 + confidence) / 2])
         return float(low), float(high)
 

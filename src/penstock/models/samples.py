@@ -26,22 +26,32 @@ SCHEMA = pa.schema(
         ("source", pa.string()),
         ("workers", pa.int64()),
         ("repeat", pa.int64()),
-        ("rows_per_s", pa.float64()),  # capacity: rows per second of one endless batch
-        ("fixed_s", pa.float64()),  # what a batch takes before its first row
+        ("rows_per_s", pa.float64()),  # capacity as delivered: rows per second of one endless batch
+        ("fixed_s", pa.float64()),  # what a batch took before its first row
         ("bytes_per_row", pa.float64()),
         ("cores", pa.float64()),
         ("partitions", pa.int64()),
         ("partitions_per_worker", pa.float64()),
         ("flags", pa.string()),  # why a sample is not to be trusted; empty when it is
-        ("speed", pa.float64()),  # of the machine, as a share of its best; the two numbers are corrected for it
+        ("speed", pa.float64()),  # of the machine, as a share of its best
         ("setup", pa.string()),  # the app, Spark and the machine, as JSON
+        # What it would have been on the undisturbed machine, to compare samples of unequal moments.
+        ("rows_per_s_corrected", pa.float64()),
+        ("fixed_s_corrected", pa.float64()),
+        ("limited", pa.bool_()),  # whether a CPU limit held each worker to its cores
     ]
 )
-
+CORRECTED = ("rows_per_s_corrected", "fixed_s_corrected")
+NEWER = (*CORRECTED, "limited")  # files written before have no such columns
+NOT_SETTLED, NOT_TESTED = "did not settle", "settling not tested"
+TOO_SHORT = "batches too short to tell"
+CAUTIONS = {NOT_SETTLED, NOT_TESTED, TOO_SHORT}  # a sample used where its count has no better one, and that is said
 
 RANGES = {
     "rows_per_s": (EVENTS_LEAST, EVENTS_MOST),
     "fixed_s": (0.0, 1e6),
+    "rows_per_s_corrected": (EVENTS_LEAST, EVENTS_MOST),
+    "fixed_s_corrected": (0.0, 1e6),
     "bytes_per_row": (1e-3, 1e12),
     "cores": (1e-3, 1024.0),
     "partitions": (1.0, 1e6),
@@ -59,6 +69,20 @@ class Measured:
     about: About
     flagged: int
     """Samples that were left out, because something went wrong while they were taken."""
+    corrected: Samples | None = None
+    """The same on the undisturbed machine; None where its speed is not known of all."""
+
+
+def sustained(row: Mapping[str, Any], trigger_s: float) -> float | None:
+    """Rows per second that a trigger of so many seconds sustains; None where nothing was measured."""
+    if row["rows_per_s"] is None or row["fixed_s"] is None:
+        return None
+    return float(row["rows_per_s"] * max(0.0, 1 - row["fixed_s"] / trigger_s))
+
+
+def corrected(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A sample as it would have been on the undisturbed machine."""
+    return {**row, "rows_per_s": row["rows_per_s_corrected"], "fixed_s": row["fixed_s_corrected"]}
 
 
 def write_samples(rows: list[dict[str, Any]], path: Path) -> None:
@@ -73,10 +97,10 @@ def read_samples(path: Path) -> Measured:
 
 def samples_of(rows: list[dict[str, Any]], path: Path) -> Measured:
     """The samples of some rows of a file."""
-    good = [row for row in rows if not row["flags"]]
+    good = _best_of_each_count(rows)
     if not good:
         raise BadInput(f"{path} has no sample that can be trusted: {len(rows)} are flagged ({rows[0]['flags']})")
-    for key in ("app", "source", "cores", "partitions", "partitions_per_worker"):
+    for key in ("app", "source", "cores", "partitions", "partitions_per_worker", "limited"):
         values = {row[key] for row in good}
         if len(values) > 1:
             shown = ", ".join(sorted(map(str, values)))
@@ -95,10 +119,29 @@ def samples_of(rows: list[dict[str, Any]], path: Path) -> Measured:
         first["partitions"],
         first["partitions_per_worker"],
         tuple(int(count) for count in np.unique(workers)),
+        first["limited"],
+        _counts_flagged(good, NOT_SETTLED, NOT_TESTED),
+        _counts_flagged(good, TOO_SHORT),
     )
     rates = np.array([row["rows_per_s"] for row in good])
     fixed_s = np.array([row["fixed_s"] for row in good])
-    return Measured(Samples(workers, rates), fixed_s, about, len(rows) - len(good))
+    return Measured(Samples(workers, rates), fixed_s, about, len(rows) - len(good), _as_corrected(workers, good))
+
+
+def _counts_flagged(rows: list[dict[str, Any]], *flags: str) -> tuple[int, ...]:
+    return tuple(sorted({row["workers"] for row in rows if any(flag in row["flags"] for flag in flags)}))
+
+
+def _as_corrected(workers: Floats, rows: list[dict[str, Any]]) -> Samples | None:
+    rates = [row["rows_per_s_corrected"] for row in rows]
+    return None if None in rates else Samples(workers, np.array(rates))
+
+
+def _best_of_each_count(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Samples without a flag; where a count has none, those of which it is only not known that they had settled."""
+    settled = {row["workers"] for row in rows if not row["flags"]}
+    usable = [row for row in rows if set(filter(None, row["flags"].split(", "))) <= CAUTIONS]
+    return [row for row in usable if not row["flags"] or row["workers"] not in settled]
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
@@ -110,8 +153,10 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     try:
         table = pyarrow.parquet.read_table(path)
         missing = [name for name in SCHEMA.names if name not in table.column_names]
-        if missing:
+        if set(missing) - set(NEWER):
             raise BadInput(f"{path} is not a file of samples: it has no column {missing[0]}")
+        for name in missing:
+            table = table.append_column(name, pa.nulls(len(table), SCHEMA.field(name).type))
         rows: list[dict[str, Any]] = table.select(SCHEMA.names).cast(SCHEMA).to_pylist()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BadInput(f"{path} is not a file of samples: {str(error).splitlines()[0]}") from None
@@ -120,9 +165,26 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     for number, row in enumerate(rows, 1):
         try:
             _check(row)
+            if set(CORRECTED) <= set(missing):
+                _deliver(row)
+                _check(row)
         except BadInput as error:
             raise BadInput(f"{path}, row {number}: {error}") from None
     return rows
+
+
+def is_reconstructed(path: Path) -> bool:
+    """Whether a file has corrected figures alone, so that what was delivered follows from the mean speed."""
+    return not set(CORRECTED) & set(pyarrow.parquet.read_schema(path).names)
+
+
+def _deliver(row: dict[str, Any]) -> None:
+    """An earlier file has what the undisturbed machine would have done; its workers did so much less."""
+    if row["speed"] is None:
+        return
+    for key, factor in (("rows_per_s", row["speed"]), ("fixed_s", 1 / row["speed"])):
+        row[f"{key}_corrected"] = row[key]
+        row[key] = row[key] and row[key] * factor
 
 
 def _check(row: Mapping[str, Any]) -> None:

@@ -174,11 +174,15 @@ class Table:
 
     >>> Table((1, 2, 4), (100.0, 180.0, 240.0)).rate(3)
     210.0
+    >>> Table((1, 2, 4), (100.0, 240.0, 200.0)).rate(4), Table((1, 2, 4), (100.0, 240.0, 200.0), monotone=False).rate(3)
+    (240.0, 220.0)
     """
 
     kind: ClassVar[str] = "table"
     workers: tuple[int, ...]
     rates: tuple[float, ...]
+    monotone: bool = True
+    """Flat after a peak, as the curves are; false: as measured, where more workers may do less (paper 1, eq 12)."""
 
     def __post_init__(self) -> None:
         rising = all(a < b for a, b in itertools.pairwise(self.workers))
@@ -193,8 +197,8 @@ class Table:
         for (left, below), (right, above) in itertools.pairwise(known):
             if workers <= right:
                 return max(best, below + (above - below) * (workers - left) / (right - left))
-            best = max(best, above)
-        return best
+            best = max(best, above) if self.monotone else 0.0
+        return best if self.monotone else self.rates[-1]
 
     @classmethod
     def fit(cls, workers: Floats, rates: Floats) -> Table:

@@ -1,15 +1,14 @@
-"""Which worker counts to measure, where models disagree, and which model to take (paper 1, §4.4–4.5, §7)."""
+"""Where models disagree, and which model to take (paper 1, §4.5, §7); which counts to train on: `subset_search`."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.core.errors import BadInput
 from penstock.models.throughput_curves import Curve, Fittable, Floats, InverseTime, Quadratic
 
 PAPER_MODELS: tuple[type[Fittable], ...] = (InverseTime, Quadratic)
@@ -44,13 +43,23 @@ def rmse(curve: Curve, samples: Samples, under_weight: float = 1.0) -> float:
     return math.sqrt(float(np.mean(weights * errors**2)))
 
 
-def mape(curve: Curve, samples: Samples) -> float:
-    """Mean absolute error as a share of the truth (eq 10, 0…1)."""
-    return float(np.mean(np.abs(_predicted(curve, samples) - samples.rates) / samples.rates))
+def mape(curve: Curve, samples: Samples, under_weight: float = 1.0) -> float:
+    """Mean absolute error as a share of the truth (eq 10, 0…1); broken promises may weigh more, as in `rmse`."""
+    errors = (_predicted(curve, samples) - samples.rates) / samples.rates
+    return float(np.mean(np.abs(errors) * np.where(errors > 0, under_weight, 1.0)))
 
 
 def _predicted(curve: Curve, samples: Samples) -> Floats:
     return np.array([curve.rate(count) for count in samples.workers.tolist()])
+
+
+def duplication(workers: int, cores: float, units: int = 1) -> int:
+    """Copies of each processing unit: d = max(1, ⌊m·γ/n⌋) (eq 1, as printed).
+
+    Ours is `MeterPlan.partitions_for`, some partitions a worker: with workers of a quarter of a core, d stays at 1 up
+    to seven of them, and one would work while six wait.
+    """
+    return max(1, math.floor(workers * cores / units + 1e-9))
 
 
 def discrepancy(curves: Sequence[Curve], workers: int) -> float:
@@ -79,13 +88,20 @@ def validation_points(
 
 
 def _crossings(curves: Sequence[Curve], most: int) -> Iterator[int]:
-    """Worker counts at which one model has just overtaken another."""
+    """Worker counts at which two models meet, or have just crossed: the ceilings of where they intersect."""
     for m in range(2, most + 1):
-        for one, other in itertools.combinations(curves, 2):
-            before, after = one.rate(m - 1) - other.rate(m - 1), one.rate(m) - other.rate(m)
-            if before * after < 0:
-                yield m
-                break
+        if any(_meet(one, other, m) for one, other in itertools.combinations(curves, 2)):
+            yield m
+
+
+def _meet(one: Curve, other: Curve, workers: int) -> bool:
+    before, after = (_apart(one.rate(m), other.rate(m)) for m in (workers - 1, workers))
+    return before != 0 and before * after <= 0
+
+
+def _apart(one: float, other: float) -> float:
+    """Rates that are equal but for rounding are equal: else a crossing on a whole count is seen one late, or not."""
+    return 0.0 if math.isclose(one, other, rel_tol=1e-9) else one - other
 
 
 def select_model(
@@ -94,136 +110,3 @@ def select_model(
     """The model with the lowest validation error; training error where there is nothing to validate with."""
     judged = validation if validation is not None and len(validation.rates) else training
     return min(curves, key=lambda curve: rmse(curve, judged, under_weight))
-
-
-@dataclass(frozen=True, slots=True)
-class Subset:
-    """Worker counts to train on, and the error over all other counts (eq 8)."""
-
-    counts: tuple[int, ...]
-    rmse: float
-
-
-def best_subset(
-    apps: Sequence[Samples], sizes: Iterable[int] = (3, 4, 5), train_max: int = 32, tries: int = 20_000, seed: int = 0
-) -> Subset:
-    """The counts up to `train_max` that train models 1 and 2 best (eq 6–8).
-
-    Exhaustive where there are at most `tries` subsets of a size; else that many are drawn at random and the
-    best are improved by exchanging one count at a time.
-    """
-    counts = apps[0].counts
-    if any(app.counts != counts for app in apps):
-        raise BadInput("the applications were measured with different worker counts")
-    candidates = [number for number, count in enumerate(counts) if count <= train_max]
-    errors = _Errors(apps, np.array(counts, dtype=np.float64))
-    found = [_best_of_size(errors, candidates, size, (tries, seed)) for size in sizes if size <= len(candidates)]
-    if not found:
-        raise BadInput(f"fewer worker counts up to {train_max} than a training set needs")
-    chosen, error = min(found, key=lambda pair: pair[1])
-    return Subset(tuple(counts[number] for number in chosen), error)
-
-
-Chosen = tuple[int, ...]
-
-
-def _best_of_size(errors: _Errors, candidates: list[int], size: int, effort: tuple[int, int]) -> tuple[Chosen, float]:
-    tries, seed = effort
-    if math.comb(len(candidates), size) <= tries:
-        return errors.best(list(itertools.combinations(candidates, size)))
-    rng = np.random.default_rng(seed)
-    drawn = [tuple(sorted(rng.choice(candidates, size, replace=False).tolist())) for _ in range(tries // 2)]
-    best, error = errors.best(drawn)
-    while True:
-        exchanged = [
-            tuple(sorted((set(best) - {old}) | {new})) for old in best for new in candidates if new not in best
-        ]
-        better, less = errors.best(exchanged)
-        if less >= error * (1 - 1e-12):
-            return best, error
-        best, error = better, less
-
-
-class _Errors:
-    """Errors of many subsets at once: every fit is a least squares on a handful of sums."""
-
-    def __init__(self, apps: Sequence[Samples], counts: Floats) -> None:
-        self._counts = counts
-        self._repeats = [np.array([np.sum(app.workers == count) for count in counts]) for app in apps]
-        # Normalised by each application's largest sample, so that none outweighs the others.
-        self._rates = [[app.rates[app.workers == count] / app.rates.max() for count in counts] for app in apps]
-
-    def best(self, subsets: Sequence[Chosen]) -> tuple[Chosen, float]:
-        chosen = np.zeros((len(subsets), len(self._counts)))
-        for row, subset in enumerate(subsets):
-            chosen[row, list(subset)] = 1.0
-        squares = np.zeros(len(subsets))
-        tested = np.zeros(len(subsets))
-        for repeats, rates in zip(self._repeats, self._rates, strict=True):
-            for predicted in (self._inverse_time(chosen, rates), self._quadratic(chosen, rates)):
-                means, sums = np.array([r.mean() for r in rates]), np.array([(r**2).sum() for r in rates])
-                # Σ (y − p)² = Σ y² − 2 p Σ y + n p², for each count.
-                errors = sums - 2 * predicted * means * repeats + repeats * predicted**2
-                squares += ((1 - chosen) * errors).sum(axis=1)
-                tested += ((1 - chosen) * repeats).sum(axis=1)
-        roots = np.sqrt(np.maximum(squares, 0.0) / np.maximum(tested, 1))
-        at = int(np.argmin(roots))
-        return subsets[at], float(roots[at])
-
-    def _inverse_time(self, chosen: Floats, rates: list[Floats]) -> Floats:
-        m = self._counts
-        weights = fit_many(_powers(m, (0, -1, 1, 2)).T, [1 / r for r in rates], chosen)
-        return _flat(lambda g: 1 / np.maximum(weights @ _powers(g, (0, -1, 1, 2)), 1e-300), m)
-
-    def _quadratic(self, chosen: Floats, rates: list[Floats]) -> Floats:
-        m = self._counts
-        signs = np.array([[1.0], [1.0], [-1.0]])
-        weights = fit_many((signs * _powers(m, (0, 1, 2))).T, rates, chosen)
-        return _flat(lambda g: np.maximum(weights @ (signs * _powers(g, (0, 1, 2))), 0.0), m)
-
-
-def fit_many(terms: Floats, targets: Sequence[Floats], chosen: Floats) -> Floats:
-    """Non-negative least squares for many choices of rows at once, exact.
-
-    The optimum is the plain least squares on the terms that it uses; with at most four terms all 15 sets
-    of them can be tried, for thousands of choices in one go.
-    """
-    sizes = np.array([len(values) for values in targets], dtype=np.float64)
-    sums = np.array([values.sum() for values in targets])
-    gram = np.einsum("sv,v,vi,vj->sij", chosen, sizes, terms, terms)
-    moment = np.einsum("sv,v,vi->si", chosen, sums, terms)
-    best = np.zeros((len(chosen), terms.shape[1]))
-    least = np.zeros(len(chosen))  # of wᵀGw − 2wᵀb; using no term at all gives 0
-    for used in _subsets(terms.shape[1]):
-        weights = _solved(gram, moment, used)
-        loss = np.einsum("si,sij,sj->s", weights, gram, weights) - 2 * np.einsum("si,si->s", weights, moment)
-        better = (weights.min(axis=1) >= 0) & (loss < least)
-        best[better], least[better] = weights[better], loss[better]
-    return best
-
-
-def _subsets(size: int) -> Iterator[list[int]]:
-    for count in range(1, size + 1):
-        yield from map(list, itertools.combinations(range(size), count))
-
-
-def _solved(gram: Floats, moment: Floats, used: list[int]) -> Floats:
-    # Terms of m² and 1/m differ by 10⁵: scaled to a unit diagonal, the solution keeps its digits.
-    scale = 1 / np.sqrt(np.einsum("sii->si", gram)[:, used])
-    small = gram[np.ix_(range(len(gram)), used, used)] * scale[:, :, None] * scale[:, None, :]
-    small = small + 1e-13 * np.eye(len(used))
-    found = np.linalg.solve(small, (moment[:, used] * scale)[:, :, None])[:, :, 0] * scale
-    weights = np.zeros_like(moment)
-    weights[:, used] = found
-    return weights
-
-
-def _powers(m: Floats, exponents: tuple[int, ...]) -> Floats:
-    return np.stack([m**exponent for exponent in map(float, exponents)])
-
-
-def _flat(rates: Callable[[Floats], Floats], counts: Floats) -> Floats:
-    """Rates at some counts, flat after the peak; the peak is looked for between the counts, too."""
-    fine = np.unique(np.concatenate([counts, np.linspace(counts[0], counts[-1], 4 * int(counts[-1]))]))
-    highest = np.maximum.accumulate(rates(fine), axis=1)
-    return np.asarray(highest[:, np.searchsorted(fine, counts)], dtype=np.float64)

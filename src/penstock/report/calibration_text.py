@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -20,6 +20,18 @@ def rows(found: MeasuredVsSimulated) -> Iterator[tuple[str, str, str, str, str]]
     for name in ("scaling_actions", "workers_started"):
         apart = getattr(found.simulated, name) - getattr(found.measured, name)
         yield name.replace("_", " "), *_shown(found, name, show.count), f"{apart:+.3g}"
+
+
+def in_short(runs: Sequence[MeasuredVsSimulated], overall: MeasuredVsSimulated) -> str:
+    """How far single runs are off, and then all of them as one, where errors of single runs cancel."""
+    costs = [abs(run.cost_off) for run in runs if run.cost_off is not None]
+    cost = f"its cost by up to {100 * max(costs):.1f} % and " if costs else ""
+    missed = 100 * max(abs(run.violation_off) for run in runs)
+    total = "" if overall.cost_off is None else f"cost {100 * overall.cost_off:+.1f} %, "
+    return (
+        f"a run alone is off: {cost}the time missed by up to {missed:.1f} points; "
+        f"all {len(runs)} as one: {total}time missed {100 * overall.violation_off:+.1f} points"
+    )
 
 
 def _shown(found: MeasuredVsSimulated, name: str, form: Callable[[float], str]) -> tuple[str, str, str]:

@@ -36,18 +36,20 @@ def write_plot(path: Path, fitted: Fitted, samples: Samples) -> None:
 def plot(fitted: Fitted, samples: Samples) -> str:
     most = max(samples.counts) * 1.5
     steps = [1 + (most - 1) * step / 120 for step in range(121)]
-    bands = [fitted.model.interval(m, None, 0.95) for m in steps]
-    axes = _Axes(most, 1.1 * max(max(high for _, high in bands), float(samples.rates.max())))
-    band = [axes.at(m, high) for m, (_, high) in zip(steps, bands, strict=True)]
-    band += [axes.at(m, low) for m, (low, _) in reversed(list(zip(steps, bands, strict=True)))]
-    parts = [f'<polygon points="{" ".join(band)}" fill="{COLOURS[0]}" opacity="0.15"/>']
+    known = ((m, fitted.model.interval(m, None, 0.95)) for m in steps)
+    bands = [(m, *bounds) for m, bounds in known if bounds]
+    curves = max(fit.curve.rate(most) for fit in fitted.fits)
+    axes = _Axes(most, 1.1 * max([high for _, _, high in bands] + [curves, float(samples.rates.max())]))
+    band = [axes.at(m, high) for m, _, high in bands] + [axes.at(m, low) for m, low, _ in reversed(bands)]
+    parts = [f'<polygon points="{" ".join(band)}" fill="{COLOURS[0]}" opacity="0.15"/>'] if band else []
     chosen = fitted.model.curve
     for colour, fit in zip(COLOURS, sorted(fitted.fits, key=lambda fit: fit.curve is not chosen), strict=False):
         parts.append(_line(axes, steps, fit.curve.rate, colour, bold=fit.curve is chosen))
     for workers, rate in zip(samples.workers.tolist(), samples.rates.tolist(), strict=True):
         x, y = axes.at(workers, rate).split(",")
         parts.append(f'<circle cx="{x}" cy="{y}" r="4" fill="#222" opacity="0.7"/>')
-    return _svg([*_frame(axes, samples), *parts, *_legend(fitted)])
+    about = "; the band holds 95 % of the resampled fits" if band else "; no repeats, so no band"
+    return _svg([*_frame(axes, samples, about), *parts, *_legend(fitted)])
 
 
 def _line(axes: _Axes, steps: list[float], rate: Callable[[float], float], colour: str, bold: bool) -> str:
@@ -56,7 +58,7 @@ def _line(axes: _Axes, steps: list[float], rate: Callable[[float], float], colou
     return f'<polyline points="{points}" fill="none" stroke="{colour}" {style}/>'
 
 
-def _frame(axes: _Axes, samples: Samples) -> Iterable[str]:
+def _frame(axes: _Axes, samples: Samples, about: str) -> Iterable[str]:
     yield f'<path d="M {LEFT},20 V {HEIGHT - BOTTOM} H {WIDTH - 20}" fill="none" stroke="#888"/>'
     for count in samples.counts:
         x = axes.at(count, 0).split(",")[0]
@@ -66,7 +68,7 @@ def _frame(axes: _Axes, samples: Samples) -> Iterable[str]:
         y = axes.at(0, rate).split(",")[1]
         yield f'<text x="{LEFT - 8}" y="{y}" text-anchor="end" dominant-baseline="middle">{rate:,.0f}</text>'
     yield f'<text x="{WIDTH / 2}" y="{HEIGHT - 10}" text-anchor="middle">workers</text>'
-    yield f'<text x="{LEFT}" y="14">rows per second; the band holds 95 % of the resampled fits</text>'
+    yield f'<text x="{LEFT}" y="14">rows per second, as delivered{about}</text>'
 
 
 def _legend(fitted: Fitted) -> Iterable[str]:
