@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.responses import Collected, Responses
+from penstock.core.responses import Collected, Responses, bin_of
 
 TIMES = st.floats(0.0, 500.0)
 SPREADS = st.lists(st.tuples(TIMES, TIMES, st.floats(0.1, 1e6)), max_size=8)
@@ -36,3 +38,7 @@ def test_no_event_is_late_by_a_rounding() -> None:
     for low_s in range(1, 60):
         collected.add(float(low_s), 119.9, 1e9 / low_s)
     assert collected.taken().later_than(120.0) == 0.0
+
+
+def test_an_event_that_is_never_answered_has_a_bin() -> None:
+    assert bin_of(math.inf) == bin_of(1e12)

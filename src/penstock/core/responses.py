@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 RATIO = 1.05
 _LOG_RATIO = math.log(RATIO)
 LEAST = 1e-9
+MOST = 1e12
 # A time of exactly the unit belongs below it, whatever a logarithm makes of its last digit.
 _ROUNDING = 1e-9
 
@@ -78,7 +79,7 @@ class Responses:
 
 def bin_of(time: float) -> int:
     """The bin of a time in units."""
-    return math.ceil(math.log(time if time > LEAST else LEAST) / _LOG_RATIO - _ROUNDING)
+    return math.ceil(math.log(min(time, MOST) if time > LEAST else LEAST) / _LOG_RATIO - _ROUNDING)
 
 
 def binned(low: float, high: float, count: float) -> Iterable[tuple[int, float]]:
