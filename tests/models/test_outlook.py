@@ -66,6 +66,14 @@ def test_starts_are_learnt_from_workers_that_were_pending_and_run() -> None:
     assert starts.expected_s == pytest.approx(90.0 + 0.5 * (195.0 - 90.0))
 
 
+def test_a_gap_in_what_was_seen_is_no_start_that_took_as_long() -> None:
+    starts, target = StartTimes(None), Allocation.of(2)
+    starts.note(seen(10.0, 1, target, {"w2": 0.0}))
+    starts.note(seen(60_010.0, 1, target, {"w2": 0.0}))  # a night that the trace leaves out
+    starts.note(seen(60_020.0, 2, target, {}))
+    assert starts.expected_s == 90.0
+
+
 class TestTrackedCapacity:
     def observation(self, tick: int, done: float, waits: float, batch: Batch | None = None) -> Observation:
         crew = Allocation.of(4)  # a live plant makes it anew at every look

@@ -24,16 +24,25 @@ class StartTimes:
         self.were_seen = False
         """Has a worker come that was asked for? Until then nobody knows what it costs to get one back."""
         self._pending: dict[str, float] = {}
+        self._last_s: float | None = None
+        self._lost: set[str] = set()
+        """Workers that were pending over a gap in what was seen."""
 
     def note(self, seen: Observation) -> None:
         running = {worker.name for worker in seen.running.workers} if self._pending else ()
+        # Over a gap in what was seen (a night that a trace leaves out, a machine that slept) nobody knows what it took.
+        is_whole = self._last_s is None or seen.time_s - self._last_s <= 1.5 * seen.span_s
+        self._last_s = seen.time_s
+        if not is_whole:
+            self._lost = {*seen.pending, *self._pending}
         for name, since_s in self._pending.items():
-            if name in running:
+            if name in running and name not in self._lost:
                 # It came within the interval: in its middle, for all that is known.
                 took_s = max(0.0, seen.time_s - seen.span_s / 2 - since_s)
                 is_longer, self.were_seen = took_s > self.expected_s, True
                 self.expected_s += (took_s - self.expected_s) * (0.5 if is_longer else 0.1)
         self._pending = dict(seen.pending)
+        self._lost &= self._pending.keys()
 
 
 class Stalls:
