@@ -57,7 +57,7 @@ def seen(time_s: float, running: int, target: Allocation, pending: dict[str, flo
 
 def test_starts_are_learnt_from_workers_that_were_pending_and_run() -> None:
     starts, target = StartTimes(None), Allocation.of(2)
-    for tick in range(1, 5):
+    for tick in range(1, 20):
         starts.note(seen(10.0 * tick, 1, target, {"w2": 0.0}))
     before = starts.expected_s
     starts.note(seen(200.0, 2, target, {}))
