@@ -150,6 +150,20 @@ def test_options_shape_the_world(series: Path, capsys: pytest.CaptureFixture[str
     assert result["objective"] == "rate"
 
 
+def test_the_price_of_a_bound_that_is_shorter_than_a_start_is_said(
+    series: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--policy", "deadline", "--start", "90s", "--capacity-per-worker", "5/s", "--output", "json"]
+    replay(series, *words, "--objective", "latency<=30s")
+    tight = json.loads(capsys.readouterr().out)
+    replay(series, *words, "--objective", "latency<=120s")
+    loose = json.loads(capsys.readouterr().out)
+    saved = 1 - loose["policies"][0]["cost"] / tight["policies"][0]["cost"]
+    assert saved > 0.05
+    assert tight["objective_note"].startswith(f"latency<=120s would cost {saved:.0%} less with deadline")
+    assert loose["objective_note"] == ""
+
+
 def test_a_scenario_file_replays_without_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
     example = Path(__file__).parents[2] / "examples" / "flash_crowd.toml"
     mine = Path(__file__).parents[2] / "examples" / "mine.py"

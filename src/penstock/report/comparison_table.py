@@ -89,6 +89,7 @@ def as_json(comparison: Comparison) -> str:
             "note": comparison.bound_note,
         },
         "policies": [_record(comparison, run) for run in comparison.runs],
+        "objective_note": comparison.objective_note,
         "assumed": dict(comparison.assumed),
     }
     return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
@@ -149,6 +150,8 @@ def _caption(comparison: Comparison) -> Text:
     ]
     if unknown:
         parts.append(f"of the time nobody knew whether the objective held: {', '.join(unknown)}")
+    if comparison.objective_note:
+        parts.append(comparison.objective_note)
     if comparison.assumed:
         parts.append("not given, so assumed: " + "; ".join(comparison.assumed.values()))
     return Text("\n".join(map(one_line, parts)))

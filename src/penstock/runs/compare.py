@@ -16,8 +16,10 @@ from penstock.core.journal import Header, JournalWriter
 from penstock.core.loop import Policy, Step
 from penstock.core.score import Scorer
 from penstock.policies.clairvoyant import Clairvoyant, lower_alone
+from penstock.policies.deadline import Deadline
 from penstock.policies.registry import Named
 from penstock.runs.comparison import Comparison, Run
+from penstock.runs.objective_price import price_of_bound
 from penstock.runs.replayed import replay
 from penstock.runs.run_curves import Curves
 from penstock.sim.scenario import Scenario
@@ -87,7 +89,15 @@ def compare(
         bound_cost=known[0] if known else cost,
         bound_note=note,
         assumed=scenario.assumed,
+        objective_note=_objective_note(scenario, policies, runs),
     )
+
+
+def _objective_note(scenario: Scenario, policies: Sequence[Named], runs: Sequence[Run]) -> str:
+    for named, run in zip(policies, runs, strict=True):
+        if named.maker is Deadline and run.score.cost > 0:
+            return price_of_bound(scenario, run.score.cost, named)
+    return ""
 
 
 def _bound(

@@ -51,6 +51,9 @@ class Comparison:
     assumed: Mapping[str, str] = field(default_factory=dict)
     """What was derived because nobody said it: `{"capacity": "50/s a worker"}`."""
 
+    objective_note: str = ""
+    """What the objective itself costs, where a looser one would save much."""
+
     def to_bound(self, cost: float) -> float | None:
         """A cost as a multiple of the lower bound; `None` without one."""
         lower = self.bound_lower
