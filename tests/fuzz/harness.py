@@ -36,6 +36,7 @@ COMMANDS: tuple[tuple[str, dict[str, inputs.Spoil]], ...] = (
     ("replay good.csv --model MODEL.json --policy mst --journal out", {"MODEL.json": inputs.model}),
     ("advise MODEL.json --rate 90/s --output json", {"MODEL.json": inputs.model}),
     ("fit SAMPLES.parquet -o out.json --plot out.svg --output json", {"SAMPLES.parquet": inputs.samples}),
+    ("plan-measurements SAMPLES.parquet --output json", {"SAMPLES.parquet": inputs.samples}),
     ("arrivals GAPS.csv --kind iat --output json", {"GAPS.csv": inputs.gaps}),
     ("arrivals GAPS.csv --kind times --method kpc", {"GAPS.csv": inputs.gaps}),
     ("explain RUN.jsonl --output json", {"RUN.jsonl": inputs.journal}),

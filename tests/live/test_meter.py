@@ -67,9 +67,9 @@ def test_from_a_job_of_ones_own_to_a_number_of_workers(tmp_path: Path) -> None:
     assert json.loads(one["setup"])["spark"]["spark.executor.cores"] == "1"
     fitted = penstock(tmp_path, "fit", "samples.parquet", "-o", "model.json")
     assert "not known to have settled: samples of 1, 2 workers" in fitted.stdout
-    advice = penstock(
-        tmp_path, "advise", "model.json", "--rate", f"{one['rows_per_s'] * 0.5:.0f}/s", "--output", "json"
-    )
+    # On a busy machine a batch may spend half of a trigger of 10 s before its first row.
+    rate = f"{min(one['rows_per_s'], two['rows_per_s']) * 0.1:.3f}/s"
+    advice = penstock(tmp_path, "advise", "model.json", "--rate", rate, "--trigger", "60s", "--output", "json")
     assert json.loads(advice.stdout)["workers"] >= 1
 
 
