@@ -84,13 +84,15 @@ def test_the_policy_is_asked_in_a_thread_of_its_own_within_all_its_rules() -> No
     chain: list[Any] = [policy]
     while hasattr(chain[-1], "inside"):
         chain.append(chain[-1].inside)
-    assert [type(each).__name__ for each in (*chain[:1], *chain[-3:])] == [
+    # What it learns of the workers it learns within its thread.
+    assert [type(each).__name__ for each in (*chain[:1], *chain[-4:])] == [
         "Paused",
         "FailsStatic",
         "PolicyThread",
+        "Learning",
         "Static",
     ]
-    assert chain[-2] is asked
+    assert chain[-3] is asked
 
 
 @pytest.mark.parametrize("where", ["module", "constructor"])

@@ -61,6 +61,7 @@ class SparkPlant:
         self._ending_since_s: float | None = None
         self._before: Step | None = None
         self._notes = PlantNotes()
+        self._said: list[str] = []
         self._drains = spark.sparkContext.getConf().get("spark.decommission.enabled", "false") == "true"
 
     def go_on(self, before: Step, origin_s: float) -> None:
@@ -129,6 +130,11 @@ class SparkPlant:
         is_late = now_s - self._ending_since_s > BOUNDARY_S
         if not is_late and not self.queries.rest():
             return
+        if is_late:
+            how = "drained" if self._drains else "ended"
+            self._said.append(
+                f"{len(names)} executors were {how} within a batch: there was no gap for {BOUNDARY_S:g} s"
+            )
         if is_late and self._drains:
             decommission(self._spark, names)
         else:
@@ -150,7 +156,8 @@ class SparkPlant:
     def take_notes(self) -> list[str]:
         """Since the last call: what became of the queries, what cannot be seen, executors that went by themselves."""
         notes = self._notes.take(self.queries.unknown_backlog, self._slots.lost, self._sizes.wrong)
-        return notes + self.queries.take_notes()
+        said, self._said = self._said, []
+        return notes + said + self.queries.take_notes()
 
     def _observation(self, now_s: float, there: Mapping[str, Executor]) -> Observation:
         queries, queues = self.queries, self.queries.queues

@@ -16,7 +16,7 @@ DRIFT = math.log(1.04)
 # One batch in ten meets a garbage collection or a commit that takes twice as long. Without the two farthest from the
 # line, such series pass in 80 % of the cases; with all twelve, in 45 %.
 LEFT_OUT = 2
-# Standard errors between the slope and the limit. 20,000 simulated series of 18 batches: of those that drift by 4 % a
+# Standard errors between the slope and the limit. 4,000 simulated series of 18 batches: of those that drift by 4 % a
 # batch, 3 % pass, whether batches scatter by 2, 8 or 12 %; of steady ones 97 % with a scatter of 8 %, 5 % with 20 %.
 SURE = 5.5
 
