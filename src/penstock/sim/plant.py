@@ -104,6 +104,7 @@ class SimulatedPlant:
             in_work=self._on_the_calendar(served.in_work),
             pending=fleet.pending,
             late_s=served.late_s,
+            arrivals=served.arrivals,
         )
 
     def _believed(self, workers: float) -> float:
