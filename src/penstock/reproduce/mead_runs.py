@@ -199,10 +199,12 @@ def fixed_run(world: Scenario, shares: tuple[float, ...]) -> Outcome:
     engine, end_s = world.engine(), len(world.load.arrivals) * world.tick_s
     engine.apply(replace(Allocation.of(1), cpu_share=dict(zip(world.dataflow.order, shares, strict=True))))
     # What still waits at the end is answered, too.
-    edges = [*np.arange(0.0, end_s, STRETCH_S).tolist(), end_s, 10 * end_s]
+    edges, taken = [*np.arange(0.0, end_s, STRETCH_S).tolist(), end_s, 10 * end_s], []
     for begin_s, until_s in pairwise(edges):
         engine.advance(Segment(begin_s, until_s, 1.0, speeds={"w1": 1.0}), {})
-    return Outcome(engine.take(10 * end_s).paths, sum(shares) / len(shares))
+        taken.append(engine.take(until_s).paths)
+    paths = {name: Responses.merged(part[name] for part in taken) for name in taken[0]}
+    return Outcome(paths, sum(shares) / len(shares))
 
 
 def outcome(world: Scenario, policy: Policy) -> Outcome:
