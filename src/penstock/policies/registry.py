@@ -28,10 +28,12 @@ from penstock.policies.fugu import Fugu
 from penstock.policies.fugu_learning import Learning
 from penstock.policies.fugu_tuned import TunedFugu
 from penstock.policies.guards import OPTIONS, Guards, IsPaused, safe, safety
+from penstock.policies.mead import Mead
 from penstock.policies.mst import Mst
 from penstock.policies.parameters import parameters_of, read_parameters
 from penstock.policies.plasticc import Plasticc
 from penstock.policies.safety import check_sense, describe, said
+from penstock.policies.shares import ShareThreshold, StaticShare
 from penstock.policies.static import Static, StaticAverage, StaticPeak
 from penstock.policies.threshold import Threshold
 
@@ -48,6 +50,9 @@ POLICIES: Mapping[str, type] = {
     "fugu": Fugu,
     "fugu-tuned": TunedFugu,
     "fugu-rl": Learning,
+    "mead": Mead,
+    "share-threshold": ShareThreshold,
+    "static-share": StaticShare,
     "clairvoyant": Clairvoyant,
 }
 

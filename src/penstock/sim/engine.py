@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from penstock.core.allocation import Allocation, Knob
+from penstock.core.digest import ArrivalDigest
 from penstock.core.observation import Batch, BatchInWork, OperatorStats
 from penstock.core.responses import Responses
 
@@ -51,6 +52,8 @@ class Served:
     """Of each worker that was given up and served on, for how long."""
     loads: Mapping[str, float] | None = None
     """Of each worker by itself; None: all bear the same."""
+    arrivals: ArrivalDigest | None = None
+    """How the events since the last time were spaced; None where they are a fluid."""
 
 
 class Engine(Protocol):

@@ -100,6 +100,7 @@ class SimulatedPlant:
             pending=fleet.pending,
             drained_s=served.drained_s,
             late_s=served.late_s,
+            arrivals=served.arrivals,
         )
 
     def _believed(self, workers: float) -> float:

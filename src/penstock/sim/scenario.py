@@ -16,10 +16,11 @@ from penstock.models.capacity import linear
 from penstock.sim.continuous import Continuous
 from penstock.sim.counted import Counted
 from penstock.sim.engine import Engine
+from penstock.sim.events import Events, single_file
 from penstock.sim.fleet import Fleet
 from penstock.sim.microbatches import MicroBatches
 from penstock.sim.placed import Placed
-from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
+from penstock.sim.specs import BatchSpec, EventSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
 from penstock.sim.trial import BatchTrial
 from penstock.sim.variability import Speeds
 from penstock.sim.workloads import Constant, Load, make_load
@@ -48,6 +49,8 @@ class Scenario:
     """Micro-batches; without it events are served as they come."""
     placed: PlacedSpec | None = None
     """Operators that are placed on workers, each with a queue of its own; without it all workers serve all of them."""
+    events: EventSpec | None = None
+    """Every event by itself; the load then counts them."""
     speeds: Speeds | None = None
     """How fast each worker is at a time; without it, as the kinds say."""
     workers_at_start: int | None = None
@@ -66,8 +69,7 @@ class Scenario:
             raise BadInput("[placed] needs operators with a cost_s above 0: workers could do endlessly many events")
         if self.placed is not None and self.placed.counts and self.pause != PauseSpec():
             raise BadInput("[pause] has no meaning where placed.counts is set: moves cost nothing there")
-        if self.batch is not None and self.placed is not None:
-            raise BadInput("a scenario has [batch] or [placed], not both: what is placed serves as events come")
+        self._need_one_engine()
         names = [kind.name for kind in self.workers]
         if len(set(names)) < len(names):
             raise BadInput(f"kinds of workers need a name of their own each, not {', '.join(names)}")
@@ -77,6 +79,14 @@ class Scenario:
         if self.workers_at_start is not None:
             low, high = self.limits.workers_min, self.limits.workers_max
             between("workers_at_start", self.workers_at_start, low, high)
+
+    def _need_one_engine(self) -> None:
+        if self.batch is not None and self.placed is not None:
+            raise BadInput("a scenario has [batch] or [placed], not both: what is placed serves as events come")
+        if self.events is not None:
+            if self.batch is not None or self.placed is not None:
+                raise BadInput("a scenario of single events has neither [batch] nor [placed]")
+            single_file(self.dataflow)
 
     @classmethod
     def constant(cls, rate: float, capacity_per_worker: float, workers_at_start: int | None = None) -> Scenario:
@@ -116,6 +126,8 @@ class Scenario:
         unit_s = self.objective.latency_s or 1.0
         if self.batch is not None:
             return MicroBatches(self.capacity, self.dataflow, self.batch, unit_s, self.seed)
+        if self.events is not None:
+            return Events(self.dataflow, self.events, unit_s, self.seed)
         if self.placed is not None and self.placed.counts:
             return Counted(self.dataflow, self.workers, self.placed)
         if self.placed is not None:

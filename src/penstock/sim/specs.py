@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
 
 from penstock.core.bounds import EVENTS_MOST, between
 from penstock.core.errors import BadInput
@@ -117,6 +121,32 @@ class PlacedSpec:
             raise BadInput("placed.counts needs placed.own_core: an instance that is counted has a core for itself")
         if self.shed and not self.counts:
             raise BadInput("placed.shed needs placed.counts: queues that know ages keep what waits")
+
+
+@dataclass(frozen=True, slots=True)
+class EventSpec:
+    """Every event by itself: each operator is one server with a queue, and may have a share of a core."""
+
+    times_s: npt.NDArray[np.float64] = field(repr=False, compare=False)
+    """When each event arrives, in order; 0 is the beginning."""
+    phases: int = 2
+    """Service times are Erlang with so many phases, their mean the operator's cost; 0: all alike (paper 4: 2)."""
+    quota_period_s: float | None = None
+    """A share is a quota of each such period, as cgroups have it; None: a core of that speed."""
+    work_s: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
+    """Core-seconds of each event that reaches an operator, in their order; where missing they are drawn."""
+
+    def __post_init__(self) -> None:
+        between("events.phases", self.phases, 0, 1000)
+        if self.quota_period_s is not None:
+            between("events.quota_period_s", self.quota_period_s, 1e-6, 3600)
+        if len(self.times_s) and not (self.times_s[0] >= 0 and bool((np.diff(self.times_s) >= 0).all())):
+            raise BadInput("events: the times at which events arrive must be in order, from 0 on")
+
+    def counts(self, tick_s: float, duration_s: float) -> npt.NDArray[np.float64]:
+        """Events in each interval, as a load has them."""
+        edges = np.arange(round(duration_s / tick_s) + 1) * tick_s
+        return np.diff(np.searchsorted(self.times_s, edges)).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)

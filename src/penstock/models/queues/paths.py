@@ -113,7 +113,7 @@ def _inputs(arrivals: Map, stations: Mapping[str, Station], way: str) -> dict[st
         if way == "lumped" and streams and len(streams) == len(station.after) and states <= STATES_MOST:
             found[name] = reduce(Map.superposed, streams)
         else:
-            found[name] = _reaching(arrivals, reach[name])
+            found[name] = reaching(arrivals, reach[name])
         if way == "lumped":
             _leave(name, station, found[name], left)
     return found
@@ -123,10 +123,10 @@ def _leave(name: str, station: Station, arrivals: Map, left: dict[str, Map]) -> 
     """What it puts out, if that is a process of few enough states; else those after it see the source."""
     levels = min(LEVELS, (STATES_MOST // arrivals.states - 1) // station.service.phases)
     if levels >= LEVELS_LEAST and arrivals.rate * station.service.mean_s < 1:
-        left[name] = _reaching(departures(arrivals, station.service, levels), station.selectivity)
+        left[name] = reaching(departures(arrivals, station.service, levels), station.selectivity)
 
 
-def _reaching(arrivals: Map, share: float) -> Map:
+def reaching(arrivals: Map, share: float) -> Map:
     """Each row is dropped with a probability, or followed at once by others (geometric)."""
     if share <= 1:
         return arrivals.thinned(share)
