@@ -21,6 +21,7 @@ from penstock.policies.deadline import PARTS
 from penstock.solvers.schedule_bound import lower_bound
 
 ALL = ["static-peak", "static-average", "threshold", "mst", "filtered", "deadline", "clairvoyant"]
+USUAL = ["static-peak", "hpa", "keda", "flink", "deadline", "clairvoyant"]
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_no_policy_that_misses_no_more_costs_less_than_the_bound(
 def test_csv_has_a_line_a_policy(series: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert replay(series, "--output", "csv") == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [row["name"] for row in rows] == ALL
+    assert [row["name"] for row in rows] == USUAL
 
 
 @pytest.mark.parametrize(
@@ -120,8 +121,34 @@ def test_without_the_bound_the_table_is_silent_about_it(series: Path, capsys: py
 def test_the_table_says_what_was_assumed(series: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert replay(series) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    for words in (*ALL, "needs 32", "starts in 90 s", "at most 64 workers"):
+    for words in (*USUAL, "needs 32", "starts in 90 s", "at most 64 workers"):
         assert words in shown
+
+
+def test_one_sentence_says_what_the_default_would_save_and_at_which_violations(
+    series: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay(series, "--output", "json") == 0
+    result = json.loads(capsys.readouterr().out)
+    by_name = {policy["name"]: policy for policy in result["policies"]}
+    ours, saving = by_name["deadline"], result["saving"]
+    fair = [by_name[name] for name in USUAL[:4] if by_name[name]["violation_share"] <= ours["violation_share"]]
+    cheapest = min(fair, key=lambda policy: policy["cost"])
+    assert (saving["policy"], saving["against"]) == ("deadline", cheapest["name"])
+    assert saving["cost"] == pytest.approx(cheapest["cost"] - ours["cost"])
+    assert saving["share"] == pytest.approx(1 - ours["cost"] / cheapest["cost"])
+    assert replay(series) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert saving["sentence"] in shown
+    assert f"deadline would save ${saving['cost']:,.2f}" in shown
+
+
+def test_nothing_is_said_of_savings_where_the_default_or_another_is_missing(
+    series: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for names in (["deadline", "clairvoyant"], ["hpa", "keda"]):
+        replay(series, *(word for name in names for word in ("--policy", name)), "--output", "json")
+        assert json.loads(capsys.readouterr().out)["saving"] is None
 
 
 def test_a_journal_scores_as_its_run_did(series: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

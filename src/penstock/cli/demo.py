@@ -10,7 +10,6 @@ from pathlib import Path
 from penstock.cli.measure import as_table as as_samples
 from penstock.cli.numbers import seed
 from penstock.cli.progress import bar, page
-from penstock.cli.replay import ALL
 from penstock.core.files import own_folder, whole
 from penstock.core.units import show_duration
 from penstock.models.advice import doubts
@@ -32,7 +31,8 @@ from penstock.sim.workloads import FlashCrowd, Jitter, Load, Sine, make_load
 DAY_S = 86400.0
 BEGIN = datetime(2024, 5, 6, tzinfo=UTC)
 # Beside the plain thresholds, the same with guards: the calm that a first user should see.
-POLICIES = (*ALL[:3], "threshold:down_window_s=15m,cooldown_s=5m", *ALL[3:])
+CALM = "threshold:down_window_s=15m,cooldown_s=5m"
+POLICIES = ("static-peak", "static-average", "threshold", CALM, "mst", "filtered", "deadline", "clairvoyant")
 
 ABOUT = """\
 The main job, on an embedded default: measures how much word count can take on a real Spark cluster of

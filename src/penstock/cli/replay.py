@@ -25,11 +25,13 @@ from penstock.report.comparison_table import as_csv, as_json, as_table
 from penstock.report.page import write_page
 from penstock.runs.compare import Outputs, Shown, compare, file_names
 from penstock.runs.comparison import Comparison
+from penstock.runs.saving import saving_of
 from penstock.sim.derive import Given, World
 from penstock.sim.series import SeriesOptions, read_series
 
 MISSED = 1
-ALL = ("static-peak", "static-average", "threshold", "mst", "filtered", "deadline", "clairvoyant")
+# What people have today, ours, and what nobody can beat.
+USUAL = ("static-peak", "hpa", "keda", "flink", "deadline", "clairvoyant")
 
 ABOUT = """\
 Replay a rate series through scaling policies, and compare what each would have cost, how long it
@@ -42,7 +44,7 @@ What you leave out is derived from the trace, and said.
 """
 EXAMPLES = """\
 examples:
-  penstock replay rates.parquet
+  penstock replay rates.parquet                # static, HPA, KEDA, Flink and the default: what would you save?
   penstock replay rates.csv --capacity-per-worker 50/s --max 40 --objective "latency<=90s" --report page.html
   penstock replay rates.csv --policy threshold:upper=0.7,cooldown_s=5m --policy mine.py:Mine --output json
   penstock replay --scenario world.toml --policy threshold --check      # exit code 1 when the objective is missed
@@ -56,7 +58,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     help_ = "compare policies on a rate series: cost, violations, scaling actions"
     parser = commands.add_parser("replay", help=help_, description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("trace", nargs="?", type=Path, metavar="TRACE", help="rate series: CSV or Parquet")
-    parser.add_argument("--policy", action="append", metavar="NAME", help="repeatable; all of them if not given")
+    parser.add_argument(
+        "--policy", action="append", metavar="NAME", help="repeatable; if not given, ours beside what people have today"
+    )
     parser.add_argument("--ablate", action="store_true", help="also without each of its parts: what is each worth?")
     parser.add_argument("--bare", action="store_true", help="without the safety rules that stand around a live policy")
     parser.add_argument("--scenario", type=Path, metavar="FILE", help="TOML: workers, noise, batches, operators, …")
@@ -112,6 +116,8 @@ def run(options: argparse.Namespace) -> int:
         print(as_csv(comparison), end="")
     else:
         page().print(as_table(comparison))
+        if saving := saving_of(comparison):
+            page().print(f"\n{saving.sentence}", markup=False, highlight=False, soft_wrap=True)
         if options.report:
             print(f"report: {one_line(str(options.report))}", file=sys.stderr)
     missed = any(run.score.violations for run in comparison.runs)
@@ -138,7 +144,7 @@ def _shown(options: argparse.Namespace) -> Shown:
 
 def _names(options: argparse.Namespace) -> list[str]:
     """The policies asked for; with --ablate, each again without each of its parts."""
-    names: list[str] = list(options.policy or (("deadline",) if options.ablate else ALL))
+    names: list[str] = list(options.policy or (("deadline",) if options.ablate else USUAL))
     if not options.ablate:
         return names
     found = []

@@ -16,6 +16,7 @@ from rich.text import Text
 from penstock.core.text import one_line
 from penstock.report import show
 from penstock.runs.comparison import Comparison, Run
+from penstock.runs.saving import saving_of
 
 WIDTH_MAX = 100
 # Enough of a name to know a policy by; a column goes before a name is cut shorter.
@@ -90,9 +91,26 @@ def as_json(comparison: Comparison) -> str:
         },
         "policies": [_record(comparison, run) for run in comparison.runs],
         "objective_note": comparison.objective_note,
+        "saving": _saving(comparison),
         "assumed": dict(comparison.assumed),
     }
     return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def _saving(comparison: Comparison) -> dict[str, Any] | None:
+    saving = saving_of(comparison)
+    if saving is None:
+        return None
+    ours, other = saving.ours, saving.other
+    return {
+        "policy": ours.name,
+        "against": other.name,
+        "cost": _finite(saving.cost),
+        "share": _finite(saving.share),
+        "violation_share": ours.score.violation_share,
+        "violation_share_against": other.score.violation_share,
+        "sentence": saving.sentence,
+    }
 
 
 def as_csv(comparison: Comparison) -> str:
