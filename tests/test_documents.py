@@ -12,7 +12,7 @@ from benchmarks.picture import FIGURES, MARKS, PICTURE, digest, figures, mark_of
 
 import penstock
 from penstock.cli.demo import POLICIES as SHOWN
-from penstock.cli.main import COMMANDS
+from penstock.cli.main import COMMANDS, main
 from penstock.policies.registry import POLICIES, Named
 from penstock.testing import check_policy
 
@@ -64,3 +64,18 @@ def test_the_readmes_figures_and_its_picture_come_from_one_run_of_the_present_de
     assert said.strip() == figures(result), again
     assert mark_of(PICTURE.read_bytes()) == digest(), again
     assert [each["name"] for each in result["policies"]] == list(SHOWN), again
+
+
+def test_how_far_a_calibrated_simulation_is_off_is_what_calibrate_says_of_the_live_runs_today(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journals = [str(path) for path in sorted((ROOT / "docs/live").glob("*.jsonl"))]
+    assert main(["calibrate", *journals, "-o", str(tmp_path / "world.toml")]) == 0
+    told = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("a run alone is off"))
+    assert told[1:] in (ROOT / "docs/live/README.md").read_text(encoding="utf-8")
+    cost, missed, total_cost, total_missed = (
+        f"{abs(float(number)):.0f}" for number in re.findall(r"[-+]?\d+\.\d", told)
+    )
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"up to {cost} % of its cost and {missed} points of the time missed" in readme
+    assert f"cancel, by {total_cost} % and {total_missed} point" in readme

@@ -205,6 +205,7 @@ def test_odd_facts_of_a_header_are_no_traceback(here: Path, capsys: pytest.Captu
         ),
         ("DECIDE raise SystemExit(1)", "failed: SystemExit: 1"),
         ("DECIDE return None", "decided None: decide(seen) must return a Decision"),
+        ("async def decide(self, seen): ...", "decided <coroutine"),
         ("DECIDE return Decision(None, 'x')", "decided on a target None"),
         ("DECIDE return Decision(seen.target, 7)", "gave the reason 7"),
         ("DECIDE return Decision(seen.target, 'x', {'a': 'b'})", "gave the signal a = b"),
@@ -216,6 +217,10 @@ def test_a_failing_policy_is_named(here: Path, capsys: pytest.CaptureFixture[str
             "from penstock import Decision, Knob\nclass Mine:\n    needs = frozenset({Knob.WORKERS})\n"
             "    memory_s = 0.0\n"
             f"    def __init__(self, job): pass\n    def decide(self, seen): {code.removeprefix('DECIDE ')}\n"
+        )
+    elif code.startswith("async "):
+        code = (
+            f"class Mine:\n    needs = frozenset()\n    memory_s = 0.0\n    def __init__(self, job): pass\n    {code}\n"
         )
     elif "class" in code and "__init__" not in code:
         code += "\n    def __init__(self, job): pass"

@@ -52,6 +52,16 @@ def test_one_screen_says_what_runs_what_was_asked_and_why(journal: Path, capsys:
     assert captured.err == ""
 
 
+def test_escape_codes_of_a_header_are_shown_and_not_sent(journal: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    header, *steps = journal.read_text().splitlines()
+    spoilt = json.dumps(json.loads(header) | {"policy": "a\n\x1b[2J", "job": "b\x1b]0;x\x07"})
+    journal.write_text("\n".join([spoilt, *steps]) + "\n")
+    assert main(["status", str(journal)]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.startswith(r"a\n\x1b[2J on b\x1b]0;x\x07  step 300")
+
+
 def test_as_json_it_has_the_score_of_the_report(journal: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", str(journal), "--output", "json"]) == 0
     found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)

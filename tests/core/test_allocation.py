@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from penstock.core.allocation import Allocation, BatchRule, Knob, Worker
+from penstock.core.bounds import WORKERS_MOST
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.kinds import WorkerKind
+from penstock.core.objective import Limits
 from penstock.sim.scenario import Scenario
 
 THREE = replace(Allocation.of(3), instances={"parse": ("w1",), "count": ("w1", "w3")})
@@ -24,6 +26,13 @@ def test_a_worker_that_holds_an_instance_is_not_given_up_by_a_count() -> None:
     with pytest.raises(BadInput, match="'count' is placed on w3"):
         THREE.resized(2)
     assert [worker.name for worker in THREE.resized(4).workers] == ["w1", "w2", "w3", "w4"]
+
+
+def test_a_wish_for_a_milliard_workers_is_no_longer_than_any_limits_allow() -> None:
+    many = Allocation.of(2).resized(10**9)
+    assert len(many.workers) == WORKERS_MOST
+    assert many.workers[-1].name == f"w{WORKERS_MOST}"
+    assert Limits(1, 5).cut(many) == Allocation.of(5)
 
 
 def test_what_is_left_on_some_workers_has_no_instances_elsewhere() -> None:

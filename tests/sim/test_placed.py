@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from penstock.core.allocation import Allocation, Knob, Worker
 from penstock.core.dataflow import Alternate, Dataflow, Operator
-from penstock.core.errors import PlantError
+from penstock.core.errors import BadInput, PlantError
 from penstock.core.objective import Objective
 from penstock.core.observation import Observation
 from penstock.models.capacity import linear
@@ -128,6 +128,14 @@ def test_each_source_has_a_load_of_its_own() -> None:
     seen = watch(replace(still, load=load))
     assert [one.operators[name].arrived for one in seen for name in "ab"] == pytest.approx([120, 480, 720, 480])
     assert seen[-1].operators["join"].processed == pytest.approx(1200)
+
+
+def test_loads_of_several_sources_are_refused_where_they_would_share_one_queue() -> None:
+    flow = Dataflow((Operator("a", 0.01), Operator("b", 0.01), Operator("join", 0.01, after=("a", "b"))))
+    still = world([10.0, 10.0], flow)
+    load = replace(still.load, by_source={"a": np.array([120.0, 600.0]), "b": np.array([480.0, 0.0])})
+    with pytest.raises(BadInput, match=r"each source needs \[placed\]"):
+        replace(still, load=load, placed=None)
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,11 @@ def test_a_worker_serves_only_when_it_has_started_and_what_runs_differs_from_wha
     assert [dict(one.pending) for one in seen] == [{}, {"w2": 60.0, "w3": 60.0}, {}, {}]
 
 
+def test_a_start_may_be_a_whole_number_of_seconds() -> None:
+    whole, exact = (watch(world([25.0] * 4, worker=WorkerSpec(start_s=s)), {1: 3}) for s in (90, 90.0))
+    assert [one.processed for one in whole] == [one.processed for one in exact]
+
+
 def test_a_worker_that_was_not_up_yet_can_be_given_up() -> None:
     seen = watch(world([25.0] * 4, worker=WorkerSpec(start_s=90.0)), {1: 3, 2: 1})
     assert [len(one.running.workers) for one in seen] == [1, 1, 1, 1]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from penstock.core.bounds import WORKERS_MOST
 from penstock.core.errors import BadInput
 
 
@@ -102,7 +103,9 @@ class Allocation:
         return self if missing == 0 else replace(self, workers=self.workers[: max(0, workers)])
 
     def grown(self, more: int, kind: str = "worker") -> Allocation:
-        """The same wish with some more workers, under fresh names."""
+        """The same wish with some more workers, under fresh names; at most as many as any limits allow."""
+        # A policy that asked for 10⁹, to be cut to 64 by its limits, took all memory before it got there.
+        more = max(0, min(more, WORKERS_MOST - len(self.workers)))
         given = max(self.names_given, len(self.workers))
         fresh = tuple(Worker(f"w{given + number}", kind) for number in range(1, more + 1))
         return replace(self, workers=self.workers + fresh, names_given=given + more)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import reprlib
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from numbers import Real
 from pathlib import Path
 
@@ -129,6 +129,8 @@ def noted(decision: Decision, note: str) -> Decision:
 
 def check_sense(decision: object) -> None:
     """Refuse what no plant or journal could take."""
+    if isinstance(decision, Coroutine):
+        decision.close()  # else Python warns on stderr, after the one line
     if not isinstance(decision, Decision):
         raise BadInput(f"decided {reprlib.repr(decision)}: decide(seen) must return a Decision")
     if not isinstance(decision.target, Allocation) or not isinstance(decision.target.workers, tuple):

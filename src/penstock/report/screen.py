@@ -55,7 +55,7 @@ class Screen:
 
 def _head(live: LiveRun, silent_s: float) -> Text:
     step, header = live.last, live.header
-    text = Text(f"{header.policy} on {header.job}", style="bold")
+    text = Text(one_line(f"{header.policy} on {header.job}", 200), style="bold")
     if step is not None:
         moment = show.moment(step.seen.time_s, header.origin_s) + ("" if header.origin_s is None else " UTC")
         text.append(f"  step {live.steps:,}, {moment}", style="not bold")

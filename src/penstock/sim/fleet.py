@@ -129,7 +129,7 @@ class Fleet:
 
     def _start(self, now_s: float, slot: _Slot) -> None:
         takes_s = slot.spec.start_s
-        delay_s = takes_s if isinstance(takes_s, float) else float(self._rng.uniform(*takes_s))
+        delay_s = float(self._rng.uniform(*takes_s)) if isinstance(takes_s, tuple) else takes_s
         if delay_s <= 0:
             self._ready(now_s, slot)
         else:
