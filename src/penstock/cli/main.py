@@ -36,6 +36,7 @@ COMMANDS = {
     "fit": "make a capacity model of measured samples",
     "advise": "say how many workers a rate needs",
     "reproduce": "recompute a paper's claims: theirs beside ours",
+    "compare": "traces × policies × parameters: cost at equal violations (a Spark job)",
     "sweep": "thousands of replays as one Spark job",
     "arrivals": "how bursty a stream is, and what that costs",
     "forecast": "rank forecasters on a rate series, with intervals",

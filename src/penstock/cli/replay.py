@@ -64,13 +64,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--ablate", action="store_true", help="also without each of its parts: what is each worth?")
     parser.add_argument("--bare", action="store_true", help="without the safety rules that stand around a live policy")
     parser.add_argument("--scenario", type=Path, metavar="FILE", help="TOML: workers, noise, batches, operators, …")
-    _add_series(parser)
-    _add_world(parser)
+    add_series(parser)
+    add_world(parser)
     _add_outputs(parser)
     parser.set_defaults(run=run)
 
 
-def _add_series(parser: argparse.ArgumentParser) -> None:
+def add_series(parser: argparse.ArgumentParser) -> None:
     series = parser.add_argument_group("the series (asked for where a file does not say it)")
     series.add_argument("--column", metavar="NAME", help="the column of counts, where there are several")
     series.add_argument("--kind", choices=("counts", "rates"), help="counts per interval, or events per second")
@@ -81,7 +81,7 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
     series.add_argument("--tick", metavar="TIME", help="another interval: longer adds up, shorter spreads evenly")
 
 
-def _add_world(parser: argparse.ArgumentParser) -> None:
+def add_world(parser: argparse.ArgumentParser) -> None:
     world = parser.add_argument_group("the world (derived from the trace where not given)")
     capacity = world.add_mutually_exclusive_group()
     capacity.add_argument("--capacity-per-worker", metavar="RATE", help="what one worker does: 50/s")
