@@ -23,7 +23,7 @@ def trace(tmp_path: Path) -> Path:
 def test_settings_of_policies_are_compared_at_equal_violations(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names = ["deadline", "hpa", "hpa:target=0.4|0.6", "clairvoyant"]
+    names = ["deadline", "hpa", "hpa:target=0.4|0.6"]
     words = ["compare", str(trace), "--train", "0.5", "--output", "json", "--master", "local[2]"]
     words += ["--report", str(tmp_path / "page.html"), *(word for name in names for word in ("--policy", name))]
     assert main(words) == 0

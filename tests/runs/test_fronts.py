@@ -56,6 +56,7 @@ CONTEST = Contest(
         at("keda", 5.0, 0.5), at("static-peak", 4.0, 0.0), at("deadline", 9.0, 0.0), at("clairvoyant", 6.0, 0.0),
     ],
     [at("hpa", 3.0, 0.0), at("hpa:target=0.5", 4.0, 0.0), at("hpa:target=0.9", 1.0, 0.2), at("keda", 1.0, 0.0)],
+    bound=6.0,
 )  # fmt: skip
 
 

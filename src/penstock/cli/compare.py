@@ -17,7 +17,7 @@ from penstock.core.errors import BadInput
 from penstock.core.files import writable
 from penstock.report.fronts_page import write_fronts
 from penstock.report.fronts_table import as_record, as_tables
-from penstock.runs.contest import SETTINGS, comparable, parted
+from penstock.runs.contest import SETTINGS, bound_of, comparable, parted
 from penstock.runs.fronts import Contest, points
 from penstock.sim.derive import World
 
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     rows = _rows(options, [world for pair in parts for world in pair if world is not None])
     known = points(rows)
     contests = [
-        Contest(rest.name, known.get(rest.name, []), known.get(first.name, []) if first else [])
+        Contest(rest.name, known.get(rest.name, []), known.get(first.name, []) if first else [], bound_of(rest))
         for first, rest in parts
     ]
     if options.report:

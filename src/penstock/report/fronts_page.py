@@ -98,5 +98,5 @@ def _frame(contest: Contest, axes: _Axes) -> Iterable[str]:
     if contest.bound is not None:
         y_bound = axes.y(contest.bound)
         yield f'<path d="M {LEFT},{y_bound:.1f} H {WIDTH - RIGHT}" stroke="#888" stroke-dasharray="2 3"/>'
-        yield f'<text x="{WIDTH - RIGHT}" y="{y_bound - 4:.1f}" text-anchor="end">with the future known</text>'
+        yield f'<text x="{WIDTH - RIGHT}" y="{y_bound - 4:.1f}" text-anchor="end">no plan costs less</text>'
     yield f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">time missed; large dots: as it comes</text>'

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.models.capacity import linear
+from penstock.policies.clairvoyant import bound
 from penstock.sim.derive import World
 from penstock.sim.workloads import Load
 
@@ -16,26 +17,27 @@ PER_WORKER = 100.0
 SETTINGS = (
     "static-peak",
     "hpa",
-    "hpa:target=0.4|0.5|0.6|0.7",
+    "hpa:target=0.4|0.5|0.6|0.7|0.9",
     "keda",
-    "keda:lag_threshold=500|1500|3000|6000",
+    "keda:lag_threshold=500|1500|3000|6000|9000",
     "flink",
     "flink:utilization_target=0.5|0.7|0.9,metrics_window_s=2m,stabilization_interval_s=1m,scale_down_interval_s=10m",
     "ds2",
     "ds2:scaling_factor=0.2|0.5|1.0",
     "dhalion",
-    "dhalion:lag_rate=10|100,lag_low=1000",
+    "dhalion:lag_rate=10|100|300,lag_low=1000|5000",
     "spark-dynamic",
     "spark-24815",
     "dstream",
     "dstream:scaling_up_ratio=0.5|0.7,scaling_down_ratio=0.3",
+    "dstream:scaling_up_ratio=0.9,scaling_down_ratio=0.6",
     "elastic-scaling",
     "elastic-scaling:upper=0.6|0.8|1.0,lower=0.5,executors_max=64",
+    "elastic-scaling:upper=1.0,lower=0.75,executors_max=64",
     "aws-flink",
     "dataflow",
-    "dataflow:cpu_target=0.5|0.6,stable_s=60s",
+    "dataflow:cpu_target=0.5|0.6|0.75|0.9,stable_s=60s",
     "deadline",
-    "clairvoyant",
 )
 
 
@@ -63,6 +65,14 @@ def parted(world: World, share: float) -> tuple[World, World]:
     at = round(len(world.series.arrivals) * share)
     first = replace(world, name=f"{world.name}, first {share:.0%}", series=_cut(world.series, 0, at))
     return first, replace(world, series=_cut(world.series, at, None))
+
+
+def bound_of(world: World) -> float | None:
+    """What no plan within the objective costs less than; None where that is not proven."""
+    job = world.scenario().job()
+    if len(job.kinds) > 1 or job.objective.throughput is not None:
+        return None
+    return bound(job).lower
 
 
 def _cut(series: Load, begin: int, end: int | None) -> Load:

@@ -13,7 +13,7 @@ from penstock.runs.saving import DEFAULT
 ALLOWED = (0.001, 0.01)
 """Of the time: at these violations policies are compared."""
 DAY_S = 86400.0
-BOUND = "clairvoyant"
+SEER = "clairvoyant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def families(known: Sequence[Point]) -> dict[str, list[Point]]:
     """Points by policy, without the one that knows the future."""
     found: dict[str, list[Point]] = defaultdict(list)
     for point in known:
-        if point.family != BOUND:
+        if point.family != SEER:
             found[point.family].append(point)
     return found
 
@@ -139,11 +139,8 @@ class Contest:
     trace: str
     points: Sequence[Point]
     trained: Sequence[Point] = ()
-
-    @property
-    def bound(self) -> float | None:
-        """What the trace costs with the whole future known."""
-        return next((point.cost for point in self.points if point.policy == BOUND), None)
+    bound: float | None = None
+    """No plan within the objective costs less; None where that is not proven."""
 
     def to_bound(self, point: Point) -> float | None:
         return point.cost / self.bound if self.bound else None
