@@ -38,6 +38,7 @@ COMMANDS = {
     "advise": "say how many workers a rate needs",
     "reproduce": "recompute a paper's claims: theirs beside ours",
     "tune": "search a policy's parameters on a load of your own",
+    "compare": "traces × policies × parameters: cost at equal violations (a Spark job)",
     "sweep": "thousands of replays as one Spark job",
     "arrivals": "how bursty a stream is, and what that costs",
     "forecast": "rank forecasters on a rate series, with intervals",

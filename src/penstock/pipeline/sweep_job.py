@@ -107,6 +107,12 @@ def sweep(
     return _gathered(output, partial, wanted, len(finished))
 
 
+def swept(plan: Plan, output: Path) -> list[dict[str, Any]]:
+    """The rows of a plan's cells from where `sweep` has put them."""
+    wanted = plan.cells()
+    return [row for row in _results(output).to_pylist() if row["cell"] in wanted]
+
+
 def expanded(policy: str) -> Iterator[str]:
     """Every combination of the alternatives in a policy's name.
 

@@ -66,7 +66,7 @@ class Flink:
         self._down_s = scale_down_interval_s
         self.memory_s = metrics_window_s + stabilization_interval_s + scale_down_interval_s
         self._meter = Meter()
-        self._settled_s = 0.0
+        self._settled_s = self._held_s = 0.0
         self._window: deque[tuple[Measured, float]] = deque()
         self._downs: list[tuple[float, int, bool]] = []
 
@@ -79,9 +79,10 @@ class Flink:
         if self._settled_s <= self._settle_s or measured is None:
             return Decision(seen.target, f"stabilising for {self._settle_s:g} s")
         self._window.append((measured, seen.backlog or 0.0))
-        while sum(each.span_s for each, _ in self._window) - self._window[0][0].span_s >= self._window_s - 1e-6:
-            self._window.popleft()
-        if sum(each.span_s for each, _ in self._window) < self._window_s - 1e-6:
+        self._held_s += measured.span_s
+        while self._held_s - self._window[0][0].span_s >= self._window_s - 1e-6:
+            self._held_s -= self._window.popleft()[0].span_s
+        if self._held_s < self._window_s - 1e-6:
             return Decision(seen.target, f"the window of {self._window_s:g} s is not full")
         rates = self._rates()
         if rates is None:
@@ -90,7 +91,7 @@ class Flink:
 
     def _restart(self) -> None:
         """A job that restarts begins its metrics, and what it wanted to give up, anew."""
-        self._settled_s = 0.0
+        self._settled_s = self._held_s = 0.0
         self._window.clear()
         self._downs.clear()
 
