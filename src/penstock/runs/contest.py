@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.models.capacity import linear
-from penstock.policies.clairvoyant import bound
+from penstock.policies.clairvoyant import lower_alone
 from penstock.sim.derive import World
 from penstock.sim.workloads import Load
 
@@ -72,7 +72,7 @@ def bound_of(world: World) -> float | None:
     job = world.scenario().job()
     if len(job.kinds) > 1 or job.objective.throughput is not None:
         return None
-    return bound(job).lower
+    return lower_alone(job)[0]
 
 
 def _cut(series: Load, begin: int, end: int | None) -> Load:
