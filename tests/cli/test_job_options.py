@@ -70,3 +70,25 @@ def test_a_file_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]
     words = ["measure", "grep", "-o", "s.parquet", "--source", "kafka", "--broker", "h:1", "--options", "nowhere"]
     assert main(words) == 2
     assert "--options nowhere cannot be read: No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("journal", "said"),
+    [
+        ("folder", "the journal folder cannot be written: it is a folder; name a file"),
+        ("nowhere/run.jsonl", "the journal nowhere/run.jsonl cannot be written: its folder does not exist"),
+        ("rates.csv", "rates.csv is not a journal"),
+    ],
+)
+def test_a_journal_that_cannot_be_gone_on_with_is_refused_before_a_cluster_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], journal: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "rates.csv").write_text("time,arrivals\n")
+    monkeypatch.setattr("penstock.cli.run._log_to_stderr", lambda: None)  # its handler would outlive this test's stderr
+    monkeypatch.setattr("penstock.live.driver.run_job", lambda *_: pytest.fail("a cluster would be started"))
+    words = ["run", "wordcount", "--files", "folder", "--min", "1", "--max", "2", "--journal", journal]
+    assert main(words) == 2
+    assert said in capsys.readouterr().err
+    assert (tmp_path / "rates.csv").read_text() == "time,arrivals\n"

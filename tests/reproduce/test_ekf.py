@@ -130,6 +130,10 @@ def test_claims_that_are_none_are_one_line(tmp_path: Path, capsys: pytest.Captur
     assert main(["reproduce", "ekf", "--claims", str(tmp_path / "bad.json")]) == 2
     assert "no such file of claims" in (said := capsys.readouterr().err)
     assert "it should be what --output json printed" in said
+    for content in ("{}", "[]", "[" * 100_000):
+        (tmp_path / "bad.json").write_text(content)
+        assert main(["reproduce", "ekf", "--claims", str(tmp_path / "bad.json")]) == 2
+        assert capsys.readouterr().err.endswith("bad.json holds no claims: it should be what --output json printed\n")
     assert main(["reproduce", "mst", "--output", "page"]) == 2
 
 

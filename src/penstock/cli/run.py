@@ -159,7 +159,11 @@ def _sink(options: argparse.Namespace, is_ours: bool) -> Sink:
 
 def _wanted(options: argparse.Namespace) -> Wanted:
     from penstock.live.control_options import Wanted
+    from penstock.live.recorder import check_journal
+    from penstock.live.remote import is_address
 
+    if options.journal and not is_address(options.journal):
+        check_journal(Path(options.journal))
     return Wanted(
         policy=options.policy,
         limits=Limits(options.min, options.max),

@@ -72,6 +72,16 @@ class Recorder:
             self._writer = self._opened(has_header=_has_header(self._path))
 
 
+def check_journal(path: Path) -> None:
+    """Refuse a file that no controller could go on with: before a cluster is started for it, which takes 20 s."""
+    if path.is_dir():
+        raise BadInput(f"the journal {path} cannot be written: it is a folder; name a file")
+    if not path.absolute().parent.is_dir():
+        raise BadInput(f"the journal {path} cannot be written: its folder does not exist")
+    if _has_header(path):
+        Journal.open(path)
+
+
 def _locked(path: Path) -> IO[str]:
     """Held until this process ends, whatever ends it."""
     try:

@@ -22,9 +22,14 @@ SEND_S = 30.0  # so much of a journal may be lost with its machine
 ROTATE_BYTES = 4_000_000  # object stores cannot append: a file is sent whole, about two days of steps every 15 s
 
 
+def is_address(place: str | Path) -> bool:
+    """Is it for Spark to write, and no path of this machine?"""
+    return re.match(r"[a-z][a-z0-9+.-]+:/", str(place)) is not None
+
+
 def recorder_at(spark: SparkSession, place: str | Path, header: Header, memory_s: float) -> Recorder:
     """A recorder of the journal at this path or address."""
-    if re.match(r"[a-z][a-z0-9+.-]+:/", str(place)):
+    if is_address(place):
         return RemoteRecorder(spark, str(place), header, memory_s)
     return Recorder(Path(place), header, memory_s)
 

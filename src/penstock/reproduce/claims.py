@@ -38,10 +38,13 @@ def as_json(claims: Sequence[Claim]) -> str:
 def read_claims(path: Path) -> list[Claim]:
     """Claims that an earlier run wrote as JSON."""
     try:
-        return [Claim(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(entries, list) or not entries:
+            raise TypeError
+        return [Claim(**entry) for entry in entries]
     except FileNotFoundError:
         raise BadInput(f"no such file of claims: {path}") from None
-    except (OSError, TypeError, ValueError):
+    except (OSError, TypeError, ValueError, RecursionError):
         raise BadInput(f"{path} holds no claims: it should be what --output json printed") from None
 
 
