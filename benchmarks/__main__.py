@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("replay", "bound", "report", "sweep", "trace", "subsets", "decide", "arrivals", "fugu", "plasticc")
+NAMES = ("replay", "bound", "report", "sweep", "trace", "subsets", "decide", "arrivals", "fugu", "plasticc", "mead")
 LONG = ("mst", "live", "foreign", "faults", "bound_traces", "deadline")  # by name only: they take long, or need files
 
 
