@@ -105,6 +105,49 @@ def test_no_plan_that_misses_nothing_costs_less_than_the_bound(
     assert found is None or found >= lower - 1e-9
 
 
+def test_first_tasks_of_workers_that_leave_one_after_the_other_come_to_an_end() -> None:
+    # They got slower and slower, and the last moment of one took for ever.
+    counts = [
+        3,
+        8,
+        9,
+        8,
+        5,
+        1,
+        9,
+        1,
+        9,
+        2,
+        4,
+        3,
+        6,
+        3,
+        3,
+        1,
+        11,
+        3,
+        3,
+        7,
+        2,
+        10,
+        9,
+        4,
+        5,
+        5,
+        9,
+        5,
+        4,
+        8,
+        2,
+        9,
+        5,
+        11,
+        3,
+    ]
+    found = outcome(world(6, 30.0, 7.0, batch=TRICKS["first tasks"]), counts)
+    assert found.processed > 0
+
+
 @pytest.mark.parametrize("high", [3, 4, 5])
 def test_workers_given_up_as_a_batch_begins_do_not_serve_it_for_nothing(high: int) -> None:
     # Batches begin at 9, 29, 49, … s; the workers are there from 0, 20, 40 … s for 10 s, and serve the batch out.

@@ -16,6 +16,9 @@ from penstock.sim.engine import Segment, Served
 from penstock.sim.one_queue import OneQueue
 from penstock.sim.specs import BatchSpec
 
+# First tasks with too few workers left end ever later, by less and less: the last step of that is no step.
+MOMENT_S = 1e-9
+
 
 @dataclass(slots=True)
 class _Running:
@@ -181,7 +184,7 @@ class MicroBatches(OneQueue):
             batch.rows_left -= rows
             batch.crew |= frozenset(segment.speeds) if self._spec.drains else frozenset()
             self._joined = segment.joined
-        if batch.fresh and now_s >= batch.fresh_until_s:
+        if batch.fresh and now_s >= batch.fresh_until_s - MOMENT_S:
             batch.workers += batch.fresh
             batch.fresh = 0.0
 
