@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock.models.arrivals.summary import LAGS as FITTED_LAGS
+from penstock.models.arrivals.window import Window as ArrivalWindow
 from penstock.pipeline import stats
 from penstock.pipeline.order import with_previous
 from penstock.pipeline.request import TraceSummary
@@ -77,6 +79,8 @@ def test_a_log_says_that_its_ties_come_from_its_resolution(trace: Trace, tmp_pat
 
 def test_cutting_the_order_into_chunks_changes_nothing(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stats, "BLOCK", 256)
+    # A block gets rows of the one before it only: no lag may be longer than a block.
+    monkeypatch.setattr(stats, "LAGS", tuple(lag for lag in stats.LAGS if lag <= 256))
     gaps = np.array(bursty(2_000), dtype=float)
     times = np.concatenate([[0], gaps.cumsum()]).astype(int)
     rows, counts = np.unique(times, return_counts=True)
@@ -91,3 +95,21 @@ def test_cutting_the_order_into_chunks_changes_nothing(spark: SparkSession, monk
     off = gaps - gaps.mean()
     for lag in stats.LAGS:
         assert sums[f"lag{lag}"] == pytest.approx((off[lag:] * off[:-lag]).sum(), rel=1e-9)
+
+
+def test_a_log_of_any_size_has_the_statistics_that_are_fitted_in_memory(
+    trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Many blocks, so that all lags reach from one into another.
+    monkeypatch.setattr(stats, "BLOCK", 2048)
+    gaps = np.array(bursty(12_000), dtype=float) + 1.0
+    source = tmp_path / "a.csv"
+    source.write_text("iat_us\n" + "\n".join(f"{gap:.0f}" for gap in gaps))
+    found = trace(source, every_s=1, stats=True).stats
+    assert found is not None
+    window = ArrivalWindow.of(gaps / 1e6)
+    assert found.scv == pytest.approx(window.scv, rel=1e-9)
+    assert found.skewness == pytest.approx(window.skewness, rel=1e-9)
+    assert set(FITTED_LAGS) <= set(found.autocorrelation)
+    for lag in FITTED_LAGS:
+        assert found.autocorrelation[lag] == pytest.approx(float(window.correlations[lag]), rel=1e-9, abs=1e-12)
