@@ -74,6 +74,30 @@ def test_a_gap_in_what_was_seen_is_no_start_that_took_as_long() -> None:
     assert starts.expected_s == 90.0
 
 
+def joined(tick: int, ran_s: dict[str, tuple[float, float]]) -> Observation:
+    """A look every 300 s at workers, each paid since, and running since."""
+    crew, (paid, ran) = Allocation.of(len(ran_s)), zip(*ran_s.values(), strict=True)
+    table = WorkerTable(tuple(ran_s), {"paid_since_s": paid, "runs_since_s": ran})
+    return Observation(300.0 * tick, 300.0, 0, 0, 0, 0, 0, 0, 0, 0, crew, crew, table)
+
+
+def test_a_start_within_one_tick_is_seen_too() -> None:
+    # Ticks of 5 minutes never show a worker that is pending for 40 s; taken for unseen, none was given up any more.
+    starts = StartTimes(90.0)
+    starts.note(joined(1, {"w1": (0.0, 0.0)}))
+    assert not starts.were_seen
+    starts.note(joined(2, {"w1": (0.0, 0.0), "w2": (300.0, 340.0)}))
+    assert starts.were_seen
+    assert starts.expected_s == pytest.approx(90.0 - 0.1 * (90.0 - 40.0))
+
+
+def test_a_worker_that_nobody_asked_for_says_nothing_of_starts() -> None:
+    starts = StartTimes(90.0)
+    starts.note(joined(1, {"w1": (0.0, 0.0)}))
+    starts.note(joined(2, {"w1": (0.0, 0.0), "w2": (410.0, 410.0)}))
+    assert (starts.were_seen, starts.expected_s) == (False, 90.0)
+
+
 class TestTrackedCapacity:
     def observation(self, tick: int, done: float, waits: float, batch: Batch | None = None) -> Observation:
         crew = Allocation.of(4)  # a live plant makes it anew at every look

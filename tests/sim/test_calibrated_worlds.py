@@ -14,7 +14,7 @@ from penstock.core.observation import Observation
 from penstock.models.capacity import linear
 from penstock.sim.plant import SimulatedPlant
 from penstock.sim.scenario import Scenario
-from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
+from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, WorkerSpec
 from penstock.sim.workloads import Load
 
 
@@ -103,6 +103,13 @@ def test_a_first_task_takes_no_less_than_its_rows_cost() -> None:
     coming: dict[str, Any] = {"ticks": 8, "targets": {2: 2}, "worker": WorkerSpec(start_s=1.0)}
     # Both have done 200 rows by 13 s, and share the last 200: 1 s. With rows for nothing it would be 3 s in all.
     assert executions(watch(batch=BatchSpec(10.0, tasks=3, first_s=0.1), **coming))[0] == pytest.approx(4.0)
+
+
+def test_a_first_task_costs_its_rows_also_where_its_worker_comes_into_a_pause() -> None:
+    # As above, but the job pauses from 11 to 13 s, as the worker joins: everything ends 2 s later.
+    coming: dict[str, Any] = {"ticks": 8, "targets": {2: 2}, "worker": WorkerSpec(start_s=1.0)}
+    paused = watch(batch=BatchSpec(10.0, tasks=3, first_s=0.1), pause=PauseSpec(reconfigure_s=2.0), **coming)
+    assert executions(paused)[0] == pytest.approx(6.0)
 
 
 def test_the_task_of_a_worker_that_has_left_is_done_by_the_others() -> None:

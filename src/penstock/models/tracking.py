@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
+from penstock.core.allocation import Worker
 from penstock.core.job import CapacityModel
 from penstock.core.observation import Observation
 
@@ -23,26 +25,46 @@ class StartTimes:
         self.expected_s = START_S if declared_s is None else declared_s
         self.were_seen = False
         """Has a worker come that was asked for? Until then nobody knows what it costs to get one back."""
-        self._pending: dict[str, float] = {}
+        self._pending: Mapping[str, float] = {}
+        self._crew: tuple[Worker, ...] | None = None
         self._last_s: float | None = None
         self._lost: set[str] = set()
         """Workers that were pending over a gap in what was seen."""
 
     def note(self, seen: Observation) -> None:
-        running = {worker.name for worker in seen.running.workers} if self._pending else ()
         # Over a gap in what was seen (a night that a trace leaves out, a machine that slept) nobody knows what it took.
         is_whole = self._last_s is None or seen.time_s - self._last_s <= 1.5 * seen.span_s
         self._last_s = seen.time_s
         if not is_whole:
             self._lost = {*seen.pending, *self._pending}
-        for name, since_s in self._pending.items():
-            if name in running and name not in self._lost:
-                # It came within the interval: in its middle, for all that is known.
-                took_s = max(0.0, seen.time_s - seen.span_s / 2 - since_s)
-                is_longer, self.were_seen = took_s > self.expected_s, True
-                self.expected_s += (took_s - self.expected_s) * (0.5 if is_longer else 0.1)
-        self._pending = dict(seen.pending)
+        crew = seen.running.workers
+        if self._crew is not None and crew != self._crew:
+            there = {worker.name for worker in self._crew}
+            for place, worker in enumerate(crew):
+                if worker.name not in there and worker.name not in self._lost and is_whole:
+                    self._learn(self._took_s(seen, place, worker.name))
+        self._crew, self._pending = crew, seen.pending
         self._lost &= self._pending.keys()
+
+    def _took_s(self, seen: Observation, place: int, name: str) -> float | None:
+        """From its request until it ran: told, or else seen tick by tick."""
+        ran, paid = (_told(seen, column, place) for column in ("runs_since_s", "paid_since_s"))
+        if ran is not None and paid is not None:
+            # One that is paid from the moment it runs was not asked for: nobody knows what it took.
+            return ran - paid if ran > paid or not self.expected_s else None
+        if name in self._pending:  # it came within the interval: in its middle, for all that is known
+            return max(0.0, seen.time_s - seen.span_s / 2 - self._pending[name])
+        return None
+
+    def _learn(self, took_s: float | None) -> None:
+        if took_s is not None:
+            self.were_seen = True
+            self.expected_s += (took_s - self.expected_s) * (0.5 if took_s > self.expected_s else 0.1)
+
+
+def _told(seen: Observation, column: str, place: int) -> float | None:
+    values = seen.workers.columns.get(column)
+    return values if values is None or isinstance(values, (int, float)) else values[place]
 
 
 class Stalls:

@@ -198,7 +198,8 @@ class MicroBatches(OneQueue):
 
     def _first_s(self, rows: float, batch: _Running, segment: Segment) -> float:
         """How long first tasks with so many rows take: as long as was given, but no less than their rows cost."""
-        speed = self.capacity.capacity(segment.workers) * min(1.0, batch.fresh / segment.workers) if rows else 1.0
+        crew = segment.workers or sum(segment.speeds.values())  # while the job pauses, those that will go on
+        speed = self.capacity.capacity(crew) * min(1.0, batch.fresh / crew) if rows and crew else 0.0
         return batch.slow * max(self._spec.first_s, rows / speed if speed else 0.0)
 
     def _has_tasks(self, batch: _Running) -> bool:
