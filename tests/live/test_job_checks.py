@@ -34,6 +34,7 @@ def writer(spark: SparkSession) -> DataStreamWriter:
 @pytest.mark.spark
 def test_a_session_that_cannot_be_scaled(spark: SparkSession) -> None:
     assert said(examine(spark)) == {"master": True, "dynamic allocation": True, "decommissioning": False}
+    assert not said(examine(spark, is_dry=True))["dynamic allocation"]  # who only looks on fights nobody
 
 
 @pytest.mark.spark

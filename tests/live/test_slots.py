@@ -101,3 +101,16 @@ def test_one_that_came_late_stays_when_it_is_wanted_again_and_a_dying_one_takes_
     assert [slots.executor(name) for name in names(slots.target)] == ["0", None, None]
     slots.settle(["0"])
     assert slots.lost == 0
+
+
+def test_where_somebody_else_scales_what_is_there_is_the_target_and_no_name_comes_twice() -> None:
+    slots = Slots(Allocation.of(2))
+    slots.follow(["0", "1"], 0.0)
+    slots.follow(["0", "1", "2"], 10.0)
+    assert (names(slots.target), slots.asked_s("w3"), slots.pending) == (["w1", "w2", "w3"], 10.0, {})
+    slots.follow(["1", "2"], 20.0)  # dynamic allocation ends the one that idles, which may be the oldest
+    assert (names(slots.running), slots.lost, slots.to_end()) == (["w2", "w3"], 0, [])
+    slots.follow(["1", "2", "5"], 30.0)
+    assert (names(slots.running), slots.executor("w4")) == (["w2", "w3", "w4"], "5")
+    slots.follow([], 40.0)
+    assert names(slots.target) == []

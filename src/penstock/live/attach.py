@@ -70,7 +70,7 @@ def attached(
 ) -> Controller:
     """The same for callers that want errors."""
     _need_queries(queries)
-    for finding in examine(spark, queries, wanted.limits.workers_max):
+    for finding in examine(spark, queries, wanted.limits.workers_max, wanted.dry_run):
         if finding.is_fatal:
             raise BadInput(finding.says)
         log.warning("%s: %s", finding.what, finding.says)

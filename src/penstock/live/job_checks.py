@@ -39,12 +39,14 @@ CONNECT = Finding(
 )
 
 
-def examine(spark: Any, queries: Sequence[StreamingQuery] = (), workers_max: int | None = None) -> list[Finding]:
+def examine(
+    spark: Any, queries: Sequence[StreamingQuery] = (), workers_max: int | None = None, is_dry: bool = False
+) -> list[Finding]:
     """All that is wrong with a session and its queries; nothing wrong is an empty list."""
     if not isinstance(spark, SparkSession) or not hasattr(spark, "_jsc"):
         return [CONNECT]
     settings = dict(spark.sparkContext.getConf().getAll())
-    found = [*examine_settings(spark.sparkContext.master or "", settings)]
+    found = [*examine_settings(spark.sparkContext.master or "", settings, is_dry)]
     found += [*_width(spark, queries, workers_max), *_hot(spark)]
     for query in queries:
         found += _trigger(query)
@@ -107,14 +109,15 @@ def examine_width(executors: int, slots: int, partitions: int) -> list[Finding]:
     return [Finding("partitions", f"{says} (the number of state partitions is frozen in the checkpoint)")]
 
 
-def examine_settings(master: str, settings: Mapping[str, str]) -> Iterator[Finding]:
+def examine_settings(master: str, settings: Mapping[str, str], is_dry: bool = False) -> Iterator[Finding]:
     """What of a session's settings keeps its job from being scaled."""
     if master.startswith("local"):
         says = f"{master} has no executors to add or to end: use a cluster"
         yield Finding("master", says, True)
     if settings.get("spark.dynamicAllocation.enabled", "false") == "true":
         says = "dynamic allocation is on and would fight every decision: set spark.dynamicAllocation.enabled=false"
-        yield Finding("dynamic allocation", says, True)
+        watched = "dynamic allocation scales this job, and this dry run looks on"
+        yield Finding("dynamic allocation", watched if is_dry else f"{says}, or look on with dry_run=True", not is_dry)
     if settings.get("spark.decommission.enabled", "false") != "true":
         says = "executors that leave in the middle of a long batch are killed: set spark.decommission.enabled=true"
         yield Finding("decommissioning", says)

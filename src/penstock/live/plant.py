@@ -88,7 +88,8 @@ class SparkPlant:
         if not self._used and self._before is None:
             # A job that has just begun gets its executors one by one: all that came before the first look are its own.
             self._slots = Slots(Allocation.of(max(1, len(there))))
-        self._slots.settle(sorted(there, key=_age), now_s - self.origin_s)
+        look = self._slots.follow if self._is_dry else self._slots.settle
+        look(sorted(there, key=_age), now_s - self.origin_s)
         self.queries.learn(news, there)
         if not self._used:
             # A load is the difference of two readings; the first alone would look like an idle job.

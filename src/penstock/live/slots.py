@@ -47,6 +47,17 @@ class Slots:
             else:
                 self._surplus.remove(name)
 
+    def follow(self, executors: Iterable[str], now_s: float) -> None:
+        """Somebody else scales: what is there is what was asked for, as far as anybody can tell."""
+        there = list(executors)
+        gone = {worker for worker, name in self._executors.items() if name not in there}
+        if gone or len(there) != len(self.target.workers):
+            self._executors = {worker: name for worker, name in self._executors.items() if worker not in gone}
+            stay = [worker.name for worker in self.target.workers if worker not in gone]
+            known, self.target = self.target, self.target.only(stay[: len(there)]).resized(len(there))
+            self._asked_s |= {worker.name: now_s for worker in self.target.workers if worker not in known.workers}
+        self.settle(there, now_s)
+
     def settle(self, executors: Iterable[str], now_s: float = 0.0) -> None:
         """Take note of the executors that live: the oldest go to the oldest empty slots."""
         there = list(executors)
