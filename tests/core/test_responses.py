@@ -42,3 +42,9 @@ def test_no_event_is_late_by_a_rounding() -> None:
 
 def test_an_event_that_is_never_answered_has_a_bin() -> None:
     assert bin_of(math.inf) == bin_of(1e12)
+
+
+def test_what_was_answered_at_once_took_no_time() -> None:
+    served = Responses.merged([Responses.spread(0.0, 0.0, 60, unit_s=120.0), Responses.spread(30.0, 30.0, 40, 120.0)])
+    assert served.percentile(0.5) == 0.0
+    assert served.percentile(0.95) == pytest.approx(30.0, rel=0.025)

@@ -15,6 +15,10 @@ MOST = 1e12
 _ROUNDING = 1e-9
 
 
+# The bin of all that was answered at once: its middle is a time that nobody waited.
+AT_ONCE = math.ceil(math.log(LEAST) / _LOG_RATIO - _ROUNDING)
+
+
 @dataclass(frozen=True, slots=True)
 class Responses:
     """Response times of some events. Percentiles do not merge; these do.
@@ -64,6 +68,8 @@ class Responses:
         for number in sorted(self.bins):
             wanted -= self.bins[number]
             if wanted <= 1e-9:
+                if number <= AT_ONCE:
+                    return 0.0
                 return self.unit_s * float(RATIO ** (number - 0.5))
         return 0.0
 
