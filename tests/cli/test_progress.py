@@ -25,6 +25,7 @@ class Heard(io.StringIO):
 def test_without_a_terminal_a_plain_line_comes_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     heard = Heard()
     monkeypatch.setattr("sys.stderr", heard)
+    monkeypatch.setattr(progress, "FIRST_S", 0.01)
     monkeypatch.setattr(progress, "LINE_S", 0.01)
     with progress.bar("measuring", total=8) as done:
         done(2, "3 workers")

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -21,6 +22,7 @@ from penstock.cli.main import main
 from tests.fuzz import inputs, mutate
 
 HANG_S = 20
+PROGRESS = re.compile(r"^.*, \d+% \([\d.]+ (?:s|min)\)\n", re.MULTILINE)
 OUTPUTS = ("-o", "--plot", "--report")
 MEMORY_BYTES = 2 << 30
 
@@ -147,8 +149,8 @@ def judged(case: Case) -> Verdict:
     with contextlib.chdir(case.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _limits():
         try:
             code: object = main(case.words)
-        except _Hang:
-            return Verdict(f"hangs for more than {HANG_S} s", "")
+        except _Hang:  # long work is none, if it says how far it has come
+            return Verdict("" if PROGRESS.search(err.getvalue()) else f"hangs for more than {HANG_S} s", err.getvalue())
         except SystemExit as end:
             code = f"SystemExit({end.code})"
         except BaseException:
@@ -164,6 +166,7 @@ def judged(case: Case) -> Verdict:
 
 
 def _wrong(case: Case, code: object, out: str, said: str) -> str:
+    said = PROGRESS.sub("", said)
     if code not in (0, 2):
         return f"exit code {code}"
     if "internal error" in said:

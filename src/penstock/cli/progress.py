@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal, elsewhere a line every half minute."""
+"""Progress on stderr: a bar on a terminal, elsewhere a line after ten seconds and then every half minute."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from penstock.core.text import one_line
 from penstock.core.units import show_duration
 
+FIRST_S = 10.0
 LINE_S = 30.0  # whoever reads a log of CI wants to know within a minute that it lives, and no page of lines
 
 
@@ -57,7 +58,9 @@ def _written(what: str, total: float | None) -> Iterator[Done]:
         told[0] = f"{f'{what}: {doing}' if doing else what}{share}"
 
     def write() -> None:
-        while not over.wait(LINE_S):
+        wait_s = FIRST_S
+        while not over.wait(wait_s):
+            wait_s = LINE_S
             after = show_duration(round(time.monotonic() - begun_s))
             with contextlib.suppress(OSError, ValueError):  # whoever read it has gone
                 print(f"{one_line(told[0], 100)} ({after})", file=sys.stderr, flush=True)
