@@ -17,7 +17,7 @@ from penstock.core.objective import BILLING_S
 from penstock.core.observation import Observation
 from penstock.core.units import show_duration
 from penstock.policies.mending import batch_schedule
-from penstock.solvers.schedule import ROUNDING, Floats, Ints, Task, Told, bill, by_time, untold
+from penstock.solvers.schedule import ROUNDING, Floats, Ints, OnProgress, Task, bill, by_time, silent
 from penstock.solvers.schedule_bound import lower_bound, schedule
 
 # A larger gap is said in a note: the bound is then not the cost that a policy could have reached.
@@ -74,7 +74,7 @@ class Clairvoyant:
     def bound(self) -> Bound:
         return self.computed()
 
-    def computed(self, told: Told = untold) -> Bound:
+    def computed(self, told: OnProgress = silent) -> Bound:
         """The bound and its schedule; for a long series that takes minutes, so it is done once, when it is needed."""
         if self._bound is None:
             self._bound = bound(self._job, self._task, told)
@@ -96,13 +96,13 @@ class Clairvoyant:
         return f"{change} workers: {rate:.4g}/s will arrive at {show_duration(tick * job.tick_s)}"
 
 
-def lower_alone(job: Job, told: Told = untold) -> tuple[float, str]:
+def lower_alone(job: Job, told: OnProgress = silent) -> tuple[float, str]:
     """What any policy pays at least, without a schedule that comes close; and how it was found."""
     lower, note = lower_bound(task_of(job), told)
     return lower * (1 - ROUNDING) * _worker_tick(job), note
 
 
-def bound(job: Job, task: Task, told: Told = untold) -> Bound:
+def bound(job: Job, task: Task, told: OnProgress = silent) -> Bound:
     """The bound of a job whose future is known."""
     lower, note = lower_bound(task, lambda share: told(share / 2))
     paid = planned(job, task, lambda share: told((1 + share) / 2))
@@ -125,7 +125,7 @@ def _worker_tick(job: Job) -> float:
     return job.price.per_hour * job.tick_s / 3600.0
 
 
-def planned(job: Job, task: Task, told: Told = untold) -> Ints:
+def planned(job: Job, task: Task, told: OnProgress = silent) -> Ints:
     """The best schedule found."""
     careful = cautious(job, task)
     if job.trigger_s is None or task.within is None or job.oracle is None or job.oracle.trial is None:

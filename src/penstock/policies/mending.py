@@ -11,7 +11,7 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d
 
 from penstock.core.job import Job, Trial
-from penstock.solvers.schedule import ROUNDING, Bools, Ints, Task, Told, bill, full, unavoidable, untold
+from penstock.solvers.schedule import ROUNDING, Bools, Ints, OnProgress, Task, bill, full, silent, unavoidable
 from penstock.solvers.schedule_bound import schedule
 
 # To go back costs the ticks up to the last place saved; to save takes as long as a dozen ticks.
@@ -57,7 +57,7 @@ class Mending:
     def paid(self) -> Ints:
         return np.asarray(self._paid, dtype=np.int64)
 
-    def run(self, told: Told = untold, share_most: float = MENDED_MOST) -> bool:
+    def run(self, told: OnProgress = silent, share_most: float = MENDED_MOST) -> bool:
         """False where there was so much to mend that it was given up."""
         trial, paid, most = self._trial, self._paid, share_most * len(self._paid) + MENDED_FEW
         while trial.tick < len(paid) and self._mended <= most:
@@ -111,7 +111,7 @@ class Mending:
         return fewer[0] if fewer else None
 
 
-def batch_schedule(job: Job, task: Task, careful: Task, told: Told = untold) -> Ints:
+def batch_schedule(job: Job, task: Task, careful: Task, told: OnProgress = silent) -> Ints:
     """The cheapest schedule found for micro-batches: the fluid's with some slack, tried in the replay and mended.
 
     `careful` lets no backlog stand; it is planned where what is tighter cannot be mended.

@@ -17,14 +17,14 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-Told = Callable[[float], None]
+OnProgress = Callable[[float], None]
 """Is told the share that is done."""
 
 # As in the objective: a rounding must not look like a miss.
 ROUNDING = 1e-9
 
 
-def untold(_: float) -> None:
+def silent(_: float) -> None:
     """Nobody wants to know how far it is."""
 
 

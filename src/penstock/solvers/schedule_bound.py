@@ -12,12 +12,12 @@ import numpy as np
 from penstock.solvers.schedule import (
     ROUNDING,
     Ints,
+    OnProgress,
     Task,
-    Told,
     bill,
     by_time,
+    silent,
     unavoidable,
-    untold,
     violated,
     workers_paid,
 )
@@ -66,7 +66,7 @@ def plan(task: Task) -> Plan:
     return Plan(min(lower * (1 - ROUNDING), cost), cost, paid, note)
 
 
-def lower_bound(task: Task, told: Told = untold) -> tuple[float, str]:
+def lower_bound(task: Task, told: OnProgress = silent) -> tuple[float, str]:
     """At least this must be paid, and how it was found where that is not the usual way.
 
     Billed by units longer than a tick it holds for plans that give up the youngest worker first.
@@ -93,19 +93,19 @@ def _starts_sooner(task: Task, grid: Grid) -> float:
     return task.start - grid.rounded(task, 1).start
 
 
-def _swept(task: Task, grid: Grid | None, told: Told) -> tuple[float, str]:
+def _swept(task: Task, grid: Grid | None, told: OnProgress) -> tuple[float, str]:
     if grid is None:
         return 0.0, ""
     easier = grid.rounded(task, 1)
     return least_cost(tube(easier, grid.cell, 1), Prices.by_time(easier), told) + always(task), ""
 
 
-def schedule(task: Task, told: Told = untold) -> Ints:
+def schedule(task: Task, told: OnProgress = silent) -> Ints:
     """The cheapest schedule found that misses no more than is unavoidable."""
     return min((holding(task, paid) for paid in _candidates(task, told)), key=lambda paid: bill(task, paid))
 
 
-def _candidates(task: Task, told: Told) -> Iterator[Ints]:
+def _candidates(task: Task, told: OnProgress) -> Iterator[Ints]:
     grid = grid_for(task) or long_grid(task)
     if task.within is not None and grid is None and task.most > WORKERS_MANY:
         yield _by_groups(task, math.ceil(2 * task.most / WORKERS_MANY))
@@ -118,7 +118,7 @@ def _candidates(task: Task, told: Told) -> Iterator[Ints]:
                 yield paid if by_time(task) else bridged(task, paid)
 
 
-def _swept_back(task: Task, grid: Grid | None, waste: float, told: Told) -> Iterator[Ints]:
+def _swept_back(task: Task, grid: Grid | None, waste: float, told: OnProgress) -> Iterator[Ints]:
     if grid is None:
         yield workers_paid(task, cheapest_rate(task, Prices.by_time(task, waste)))
         return
@@ -131,7 +131,7 @@ def _swept_back(task: Task, grid: Grid | None, waste: float, told: Told) -> Iter
         yield workers_paid(task, cheapest(tube(easier, grid.cell, 1), Prices.by_time(easier, waste))[1])
 
 
-def _by_steps(task: Task, ticks: int, told: Told) -> Ints:
+def _by_steps(task: Task, ticks: int, told: OnProgress) -> Ints:
     """Decided at every so many ticks only; fewer decisions, where there are still too many states."""
     return np.repeat(schedule(merged(task, ticks), told), ticks)[: task.ticks]
 

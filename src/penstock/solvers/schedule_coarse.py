@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import block_array, diags_array, eye_array, identity
 
-from penstock.solvers.schedule import ROUNDING, Floats, Ints, Task, Told, unavoidable, untold
+from penstock.solvers.schedule import ROUNDING, Floats, Ints, OnProgress, Task, silent, unavoidable
 from penstock.solvers.schedule_batches import eased
 from penstock.solvers.schedule_tube import needed
 
@@ -26,7 +26,7 @@ STEPS_IN_BATCHES = 2000
 STEPS_MOST = 200_000
 
 
-def coarse_bound(task: Task, told: Told = untold) -> tuple[float, int]:
+def coarse_bound(task: Task, told: OnProgress = silent) -> tuple[float, int]:
     """At least this is paid, and the ticks in a step. The first tick is left out: it runs as it is.
 
     A long series is cut: a part may begin with as many workers as there may be, and with nothing waiting, so it costs
@@ -50,7 +50,7 @@ def coarse_bound(task: Task, told: Told = untold) -> tuple[float, int]:
     return task.at_start + _in_parts(task, steps, ends, told), ticks
 
 
-def _in_parts(task: Task, steps: Steps, ends: Ints, told: Told) -> float:
+def _in_parts(task: Task, steps: Steps, ends: Ints, told: OnProgress) -> float:
     """The sum over parts of the series; those after the first begin with as many workers as they like."""
     worker = float(task.capacity[task.most]) / task.most or 1.0
     lines, fluid, total = hull(task.capacity[: task.most + 1] / worker), eased(task), 0.0

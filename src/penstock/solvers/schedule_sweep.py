@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.solvers.schedule import Floats, Ints, Told, untold
+from penstock.solvers.schedule import Floats, Ints, OnProgress, silent
 from penstock.solvers.schedule_tube import Prices, Tube
 
 FAR = 1e18
@@ -14,7 +14,7 @@ FAR = 1e18
 STRETCH = 128
 
 
-def least_cost(tube: Tube, prices: Prices, told: Told = untold) -> float:
+def least_cost(tube: Tube, prices: Prices, told: OnProgress = silent) -> float:
     """The least cost of serving all in time, without the least number of workers, which is always paid."""
     state = opening(tube)
     for begin in range(1, tube.task.ticks, STRETCH):
@@ -24,7 +24,7 @@ def least_cost(tube: Tube, prices: Prices, told: Told = untold) -> float:
     return float(state[:, -1].min())
 
 
-def cheapest(tube: Tube, prices: Prices, told: Told = untold) -> tuple[float, Ints]:
+def cheapest(tube: Tube, prices: Prices, told: OnProgress = silent) -> tuple[float, Ints]:
     """The same least cost, and the workers that serve from within each tick on."""
     begins = range(1, tube.task.ticks, STRETCH)
     states = [opening(tube)]
