@@ -22,7 +22,7 @@ from penstock.cli.main import main
 from tests.fuzz import inputs, mutate
 
 HANG_S = 20
-PROGRESS = re.compile(r"^.*, \d+% \([\d.]+ (?:s|min)\)\n", re.MULTILINE)
+PROGRESS = re.compile(r"^(?!penstock: ).* \([\d.]+ (?:s|min)\)\n", re.MULTILINE)
 OUTPUTS = ("-o", "--plot", "--report")
 MEMORY_BYTES = 2 << 30
 
@@ -149,7 +149,7 @@ def judged(case: Case) -> Verdict:
     with contextlib.chdir(case.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _limits():
         try:
             code: object = main(case.words)
-        except _Hang:  # long work is none, if it says how far it has come
+        except _Hang:  # long work is none, if it says that it goes on
             return Verdict("" if PROGRESS.search(err.getvalue()) else f"hangs for more than {HANG_S} s", err.getvalue())
         except SystemExit as end:
             code = f"SystemExit({end.code})"

@@ -32,7 +32,7 @@ def run_lines(name: str, *words: Any) -> list[dict[str, Any]]:
 
 def lines_of(errors: str) -> list[str]:
     """What a command said, without what a busy machine makes it say while it waits."""
-    waits = re.compile(r"^penstock: waiting for |, \d+ ?% \(\d+ s\)$")
+    waits = re.compile(r"^penstock: waiting for |^(?!penstock: ).* \([\d.]+ (s|min)\)$")
     return [line for line in errors.strip().splitlines() if not waits.search(line)]
 
 

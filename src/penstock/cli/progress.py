@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal, elsewhere a line after ten seconds and then every half minute."""
+"""Progress on stderr: a bar on a terminal, elsewhere a line after fifteen seconds and then every half minute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from penstock.core.text import one_line
 from penstock.core.units import show_duration
 
-FIRST_S = 10.0
+FIRST_S = 15.0
 LINE_S = 30.0  # whoever reads a log of CI wants to know within a minute that it lives, and no page of lines
 
 

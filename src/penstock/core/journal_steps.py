@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
@@ -82,7 +83,7 @@ class StepReader:
 
     def __init__(self) -> None:
         self._state: dict[str, Any] = {}
-        self._allocations: dict[bytes, Allocation] = {}
+        self._allocations = Allocations()
         self.damaged = 0
 
     def step(self, line: str) -> Step | None:
@@ -108,27 +109,36 @@ def _fields_of(line: str) -> dict[str, Any] | None:
 
 
 def _value(key: str, raw: msgspec.Raw) -> Any:
-    if key in _ALLOCATIONS:
-        return bytes(raw)  # read when it is needed, and only once
-    group, space, _ = key.partition(" ")
-    # A field of a later version is nothing to us.
-    decoder = _GROUPS.get(group, _ANYTHING) if space else _KEYS.get(key, _ANYTHING)
+    decoder = _KEYS.get(key)
+    if decoder is None:
+        if key in _ALLOCATIONS:
+            return bytes(raw)  # read when it is needed, and only once
+        # A field of a later version is nothing to us.
+        decoder = _GROUPS.get(_grouped(key)[0], _ANYTHING)
     return decoder.decode(raw)
 
 
-def _step(state: dict[str, Any], allocations: dict[bytes, Allocation]) -> Step:
-    running, asked, target = (_allocation(state[key], allocations) for key in _ALLOCATIONS[:3])
+@lru_cache(4096)
+def _grouped(key: str) -> tuple[str, str]:
+    """The group of a key, and its name in it; no group for keys that stand alone, or that a later version wrote."""
+    group, _, name = key.partition(" ")
+    return (group, name) if " " in key and group in _GROUPS else ("", key)
+
+
+def _step(state: dict[str, Any], allocations: Allocations) -> Step:
+    running, asked, target = (allocations.of(state[key]) for key in _ALLOCATIONS[:3])
     wanted = state.get("wanted", b"null")
     grouped: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
     for key, value in state.items():
-        group, space, name = key.partition(" ")
-        if space and value is not None and group in grouped:
-            grouped[group][name] = value
+        if key not in _KEYS:
+            group, name = _grouped(key)
+            if group and value is not None:
+                grouped[group][name] = value
     seen = Observation(
         **_plain(state),
         running=running,
         target=asked,
-        workers=_workers(running, grouped["worker"]),
+        workers=_workers(allocations.names(running), grouped["worker"]),
         operators=_operators(grouped["operator"], state),
         paths={name: Responses(*values) for name, values in grouped["path"].items()},
         batch=Batch(*state["batch"]) if state.get("batch") else None,
@@ -138,25 +148,24 @@ def _step(state: dict[str, Any], allocations: dict[bytes, Allocation]) -> Step:
         late_s=state.get("late_s"),
         arrivals=ArrivalDigest(*state["arrivals"]) if state.get("arrivals") else None,
     )
-    decided = target if wanted == b"null" else _allocation(wanted, allocations)
+    decided = target if wanted == b"null" else allocations.of(wanted)
     return Step(seen, Decision(decided, state["reason"], grouped["signal"]), target, state.get("could"))
 
 
 def _operators(told: dict[str, list[Any]], state: dict[str, Any]) -> dict[str, OperatorStats]:
-    found = {name: _operator(values) for name, values in told.items()}
-    if len(found) == 1:
-        [(name, stats)] = found.items()
+    if len(told) == 1:  # it has all events, and the job's batch
         batch = Batch(*state["batch"]) if state.get("batch") else None
-        return {name: replace(stats, arrived=state["arrived"], processed=state["processed"], batch=batch)}
-    return found
+        own = {"arrived": state["arrived"], "processed": state["processed"], "batch": batch}
+        return {name: _operator(values, own) for name, values in told.items()}
+    return {name: _operator(values, {}) for name, values in told.items()}
 
 
-def _operator(values: list[Any]) -> OperatorStats:
+def _operator(values: list[Any], own: dict[str, Any]) -> OperatorStats:
     named = dict(zip(OperatorStats.__slots__, values, strict=False))
     batch = named.pop("batch", None)
     if len(values) > len(OperatorStats.__slots__) or any(isinstance(each, list) for each in named.values()):
         raise ValueError("an operator's values do not fit")
-    return OperatorStats(**named, batch=None if batch is None else Batch(*batch))
+    return OperatorStats(**{**named, "batch": None if batch is None else Batch(*batch), **own})
 
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
@@ -168,8 +177,7 @@ def _plain(state: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _workers(running: Allocation, columns: dict[str, float | list[float]]) -> WorkerTable:
-    names = tuple(worker.name for worker in running.workers)
+def _workers(names: tuple[str, ...], columns: dict[str, float | list[float]]) -> WorkerTable:
     for name, column in columns.items():
         if isinstance(column, list) and len(column) != len(names):
             raise ValueError(f"{len(names)} workers have {len(column)} values of {name}")
@@ -177,9 +185,23 @@ def _workers(running: Allocation, columns: dict[str, float | list[float]]) -> Wo
     return WorkerTable(names, {name: column for name, column in columns.items() if name in WorkerStats.__slots__})
 
 
-def _allocation(raw: bytes, known: dict[bytes, Allocation]) -> Allocation:
-    if raw not in known:
-        if len(known) > 64:
-            known.clear()
-        known[raw] = _ALLOCATION.decode(raw).allocation
-    return known[raw]
+class Allocations:
+    """Those that a journal's lines have shown: most lines repeat one."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Allocation] = {}
+        self._last: tuple[Allocation | None, tuple[str, ...]] = (None, ())
+
+    def of(self, raw: bytes) -> Allocation:
+        found = self._known.get(raw)
+        if found is None:
+            if len(self._known) > 64:
+                self._known.clear()
+            found = self._known[raw] = _ALLOCATION.decode(raw).allocation
+        return found
+
+    def names(self, allocation: Allocation) -> tuple[str, ...]:
+        """Of its workers."""
+        if allocation is not self._last[0]:
+            self._last = (allocation, tuple(worker.name for worker in allocation.workers))
+        return self._last[1]

@@ -165,7 +165,7 @@ def permitted(target: Allocation, asked: Allocation, needs: frozenset[Knob], lim
     >>> permitted(Allocation.of(9), Allocation.of(1), frozenset({Knob.WORKERS}), Limits(1, 4)) == Allocation.of(4)
     True
     """
-    if undeclared := target.turned(asked) - needs:
+    if target is not asked and (undeclared := target.turned(asked) - needs):
         what = " and ".join(sorted(knob.value for knob in undeclared))
         raise BadInput(f"the decision changes {what}, which the policy does not declare in its needs")
     return limits.cut(target)

@@ -123,10 +123,15 @@ class Collected:
         """Events whose response times lie evenly between two values."""
         self._count += events
         self._sum_s += events * (low_s + high_s) / 2
+        bins = self._bins
+        if low_s == high_s:
+            number = bin_of(low_s / self._unit_s)
+            bins[number] = bins.get(number, 0.0) + events
+            return
         low, high = low_s / self._unit_s, high_s / self._unit_s
         if low > high:
             low, high = high, low
-        first, last, bins = bin_of(low), bin_of(high), self._bins
+        first, last = bin_of(low), bin_of(high)
         if first == last:
             bins[first] = bins.get(first, 0.0) + events
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class Fleet:
         self.pending: Mapping[str, float] = {}
         """Workers that were asked for and do not run yet: when each was asked for."""
         self._by_name: Mapping[str, float] = {}
+        self._is_stale = False
 
     def begin(self, workers: int) -> None:
         """Some workers of the first kind that run and are warm at time 0."""
@@ -73,6 +74,7 @@ class Fleet:
             slot.runs = True
             self._settle(0.0, slot)
             self._plan_failure(0.0, slot)
+        self._changed()
         if self._varying is not None and math.isfinite(self._varying.step_s):
             # One event for all: a turn for each of 100 workers would look at all of them 100 times.
             self._at(self._varying.step_s, self._vary, _Slot("", self._first, 1.0, 0.0))
@@ -121,6 +123,8 @@ class Fleet:
                 _, _, action, slot = heapq.heappop(self._events)
                 if not slot.gone:
                     action(now_s, slot)
+            if self._is_stale:  # workers that come at one moment are looked at once
+                self._changed()
         return segments
 
     def _slot(self, worker: Worker, now_s: float) -> _Slot:
@@ -145,7 +149,7 @@ class Fleet:
             self._settle(now_s, slot)
         self._joined += slot.speed
         self._plan_failure(now_s, slot)
-        self._changed()
+        self._is_stale = True
         self._reconfigure(now_s, 1)
 
     def _settle(self, now_s: float, slot: _Slot) -> None:
@@ -158,7 +162,7 @@ class Fleet:
         slot.speed = speed * slot.factor
         if spec.speed_spread and spec.speed_every_s and self._varying is None:
             self._at(now_s + spec.speed_every_s, self._settle, slot)
-        self._changed()
+        self._is_stale = True
 
     def _vary(self, now_s: float, turn: _Slot) -> None:
         """New speeds for all that are warm."""
@@ -168,7 +172,7 @@ class Fleet:
             if slot.runs and slot.runs_since_s - self.shown_later_s + slot.spec.warm_s <= now_s:
                 slot.speed = varying.speed(slot.name, now_s) * slot.factor
         self._at(now_s + varying.step_s, self._vary, turn)
-        self._changed()
+        self._is_stale = True
 
     def _plan_failure(self, now_s: float, slot: _Slot) -> None:
         if slot.spec.fails_every_s:
@@ -180,7 +184,7 @@ class Fleet:
         successor = _Slot(slot.name, slot.spec, slot.factor, now_s + self.shown_later_s)
         self._slots[slot.name] = successor
         self._start(now_s, successor)
-        self._changed()
+        self._is_stale = True
         self._reconfigure(now_s, 1)
 
     def _reconfigure(self, now_s: float, workers_changed: int) -> None:
@@ -191,18 +195,19 @@ class Fleet:
             self._paused_until_s = max(self._paused_until_s, now_s + pause_s)
 
     def _changed(self) -> None:
+        self._is_stale = False
         slots = [self._slots[worker.name] for worker in self.target.workers]
-        running = [slot for slot in slots if slot.runs]
+        running = slots if all([slot.runs for slot in slots]) else [slot for slot in slots if slot.runs]
         self.speeds = tuple(slot.speed for slot in running)
         self.alike = len(set(self.speeds)) <= 1
         self._speed = sum(self.speeds)
         self._by_name = {slot.name: slot.speed for slot in running}
-        self.pending = {slot.name: slot.paid_since_s for slot in slots if not slot.runs}
+        self.pending = {slot.name: slot.paid_since_s for slot in slots if not slot.runs} if running is not slots else {}
         who = [(slot.name, slot.paid_since_s) for slot in running]
         if who != self._who or self._shown is not self.target:
             self._shown = self.target
             # A new object tells readers that look at identity alone that something is new.
-            self.running = self.target.only(self._by_name)
+            self.running = replace(self.target) if running is slots else self.target.only(self._by_name)
             self.names = tuple(name for name, _ in who)
             self.paid_since_s = tuple(since_s for _, since_s in who)
             self.runs_since_s = tuple(slot.runs_since_s for slot in running)

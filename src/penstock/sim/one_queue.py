@@ -36,11 +36,25 @@ class OneQueue:
     _before: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     _results: float = field(init=False)
     _paths: tuple[str, ...] = field(init=False)
+    _stages: tuple[tuple[str, bool, float, float, float, float], ...] = field(init=False)
+    """Of each operator: is it a source; its visits and results of an event that arrives; its seconds and megabytes."""
 
     def __post_init__(self) -> None:
         self.fifo = Fifo(self.unit_s)
         self._results = self.flow.results
         self._paths = tuple(sink.name for sink in self.flow.sinks)
+        flow = self.flow
+        self._stages = tuple(
+            (
+                each.name,
+                not each.after,
+                flow.visits[each.name],
+                flow.visits[each.name] * flow.selectivities[each.name],
+                flow.costs_s[each.name],
+                each.state_mb,
+            )
+            for each in flow.operators
+        )
 
     def apply(self, target: Allocation) -> None:
         """Nothing but the number of workers can be changed."""
@@ -88,22 +102,19 @@ class OneQueue:
     def _operators(
         self, rate: float, throughput: float, latency_s: float, batch: Batch | None
     ) -> Mapping[str, OperatorStats]:
-        flow, fifo = self.flow, self.fifo
-        batch = batch if len(flow.operators) == 1 else None  # several share their batches: they are the job's
+        fifo = self.fifo
+        batch = batch if len(self._stages) == 1 else None  # several share their batches: they are the job's
         found = {}
-        for operator in flow.operators:
-            name = operator.name
-            visits, cost_s = flow.visits[name], flow.costs_s[name]
+        for name, is_source, visits, out, cost_s, state_mb in self._stages:
             # Events that wait do so at the sources: the others process all that reaches them.
-            is_source = not operator.after
             found[name] = OperatorStats(
                 input_rate=round((rate if is_source else throughput) * visits, 3),
-                output_rate=round(throughput * visits * flow.selectivities[name], 3),
+                output_rate=round(throughput * out, 3),
                 cores=round(throughput * visits * cost_s, 4),
-                memory_mb=operator.state_mb,
+                memory_mb=state_mb,
                 backlog=round(fifo.waiting * visits, 3) if is_source else 0.0,
                 latency_s=latency_s if is_source else cost_s,
-                state_mb=operator.state_mb,
+                state_mb=state_mb,
                 arrived=(fifo.arrived if is_source else fifo.processed) * visits,
                 processed=fifo.processed * visits,
                 batch=batch,

@@ -43,14 +43,15 @@ class SimulatedPlant:
 
     def ticks(self) -> Iterator[None]:
         """The simulator's own clock: each turn is one interval later."""
-        load = self._load
-        columns = [load.by_source[name].tolist() for name in self._sources] if load.by_source else []
-        for number, (time_s, arrivals) in enumerate(zip(load.times_s.tolist(), load.arrivals.tolist(), strict=True)):
+        load, sources = self._load, self._sources
+        rates = (load.arrivals / load.tick_s).tolist()
+        columns = [(load.by_source[name] / load.tick_s).tolist() for name in sources] if load.by_source else []
+        for number, (time_s, rate) in enumerate(zip(load.times_s.tolist(), rates, strict=True)):
             if columns:
-                each = {name: column[number] for name, column in zip(self._sources, columns, strict=True)}
+                each = {name: column[number] for name, column in zip(sources, columns, strict=True)}
             else:
-                each = dict.fromkeys(self._sources, arrivals / len(self._sources))
-            self._advance(time_s, each)
+                each = dict.fromkeys(sources, rate / len(sources))
+            self._advance(time_s, rate, each)
             yield
 
     def observe(self) -> Observation | None:
@@ -66,16 +67,16 @@ class SimulatedPlant:
             raise PlantError(str(error)) from None
         self._fleet.resize(target, self._clock_s)
 
-    def _advance(self, time_s: float, arrivals: Mapping[str, float]) -> None:
-        span_s, fleet = self._load.tick_s, self._fleet
-        begin_s, self._clock_s = self._clock_s, self._clock_s + span_s
+    def _advance(self, time_s: float, rate: float, arriving: Mapping[str, float]) -> None:
+        """One interval further, while so many events a second arrive, in all and at each source."""
+        fleet = self._fleet
+        begin_s, self._clock_s = self._clock_s, self._clock_s + self._load.tick_s
         fleet.shown_later_s = time_s - self._clock_s
-        arriving = {name: count / span_s for name, count in arrivals.items()}
         for segment in fleet.advance(begin_s, self._clock_s):
             self._engine.advance(segment, arriving)
         served = self._engine.take(self._clock_s)
         self.could = served.could
-        self._seen = self._observation(time_s, sum(arriving.values()), served)
+        self._seen = self._observation(time_s, rate, served)
 
     def _observation(self, time_s: float, rate: float, served: Served) -> Observation:
         fleet = self._fleet
