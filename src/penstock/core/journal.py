@@ -7,8 +7,9 @@ a crash cut short costs itself, a damaged one in the middle costs what lies befo
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self, TextIO
 
@@ -120,7 +121,7 @@ class JournalWriter:
 
     def _fields(self, step: Step) -> dict[str, Any]:
         seen, decision = step.seen, step.decision
-        fields: dict[str, Any] = {name: getattr(seen, name) for name in PLAIN}
+        fields: dict[str, Any] = dict(zip(PLAIN, _plain(seen), strict=True))
         # Most jobs put out one result an event: then these two say nothing new.
         for results, events in RESULTS:
             if fields[results] == fields[events]:
@@ -134,18 +135,13 @@ class JournalWriter:
         for name, value in decision.signals.items():
             fields[f"signal {name}"] = value
         for name, column in WorkerTable.of(seen.workers).columns.items():
-            fields[f"worker {name}"] = column if isinstance(column, (int, float)) else list(column)
+            fields[f"worker {name}"] = column if isinstance(column, (int, float, tuple)) else list(column)
         for name, stats in seen.operators.items():
             # The counters of a job's only operator are the job's: then they say nothing new.
             fields[f"operator {name}"] = _plain_operator(stats, is_only=len(seen.operators) == 1)
         for name, path in seen.paths.items():
             fields[f"path {name}"] = [path.count, path.sum_s, {str(k): v for k, v in path.bins.items()}, path.unit_s]
-        # What is not there is left out: most jobs have few of these.
-        rows = {"batch": seen.batch, "in_work": seen.in_work, "arrivals": seen.arrivals}
-        fields.update({name: _values(row) for name, row in rows.items() if row is not None})
-        values = {"late_s": seen.late_s, "could": step.could, "pending": seen.pending or None}
-        values["drained_s"] = seen.drained_s or None
-        fields.update({name: value for name, value in values.items() if value is not None})
+        fields.update(_where_there(step))
         return fields
 
     def _allocation(self, allocation: Allocation) -> object:
@@ -162,14 +158,38 @@ def _encoded(fields: Mapping[str, Any]) -> str:
     return _encoder.encode(fields).decode() + "\n"
 
 
+def _where_there(step: Step) -> dict[str, Any]:
+    """What most jobs have little of: what is not there is left out."""
+    seen = step.seen
+    found: dict[str, Any] = {}
+    for name in ("batch", "in_work", "arrivals"):
+        if (row := getattr(seen, name)) is not None:
+            found[name] = _values(row)
+    if seen.late_s is not None:
+        found["late_s"] = seen.late_s
+    if step.could is not None:
+        found["could"] = step.could
+    if seen.pending:
+        found["pending"] = seen.pending
+    if seen.drained_s:
+        found["drained_s"] = seen.drained_s
+    return found
+
+
 def _values(row: Batch | BatchInWork | ArrivalDigest) -> list[Any]:
     return [getattr(row, slot) for slot in type(row).__slots__]
 
 
-def _plain_operator(stats: OperatorStats, is_only: bool) -> list[Any]:
-    values = [getattr(stats, slot) for slot in OperatorStats.__slots__]
+_plain = attrgetter(*PLAIN)
+_of_only_operator = attrgetter(*OperatorStats.__slots__[: OperatorStats.__slots__.index("arrived")])
+_of_operator = attrgetter(*OperatorStats.__slots__)
+
+
+def _plain_operator(stats: OperatorStats, is_only: bool) -> Sequence[Any]:
     if is_only:
-        return values[: OperatorStats.__slots__.index("arrived")]
+        only: tuple[Any, ...] = _of_only_operator(stats)
+        return only
+    values = list(_of_operator(stats))
     if stats.batch is not None:
         values[-1] = _values(stats.batch)
     return values

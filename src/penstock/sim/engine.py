@@ -12,7 +12,7 @@ from penstock.core.observation import Batch, BatchInWork, OperatorStats
 from penstock.core.responses import Responses
 
 
-# Neither is frozen: both are made anew for each stretch, and a frozen dataclass of 17 fields takes twice as long to make.
+# Neither is frozen: both are made anew for each stretch, and a frozen one of 17 fields takes twice as long to make.
 @dataclass(slots=True)
 class Segment:
     """A stretch of time in which the fleet does not change."""

@@ -197,7 +197,7 @@ class Fleet:
     def _changed(self) -> None:
         self._is_stale = False
         slots = [self._slots[worker.name] for worker in self.target.workers]
-        running = slots if all([slot.runs for slot in slots]) else [slot for slot in slots if slot.runs]
+        running = slots if all(slot.runs for slot in slots) else [slot for slot in slots if slot.runs]
         self.speeds = tuple(slot.speed for slot in running)
         self.alike = len(set(self.speeds)) <= 1
         self._speed = sum(self.speeds)
