@@ -41,7 +41,8 @@ class Channel:
         threading.Thread(target=self._listen, name="penstock-channel", daemon=True).start()
 
     def say(self, says: str, **more: object) -> None:
-        self._peer.sendall((json.dumps({"says": says, **more}) + "\n").encode())
+        # Reports hold UUIDs.
+        self._peer.sendall((json.dumps({"says": says, **more}, default=str) + "\n").encode())
 
     def heard(self, wait_s: float) -> Iterator[dict[str, Any]]:
         """What was said since the last call; waits so long for a first word."""

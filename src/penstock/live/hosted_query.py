@@ -41,7 +41,9 @@ class HostedQuery:
         if not isinstance(result, DataFrame) or not result.isStreaming:
             raise BadInput(f"app {spec.app} returns a {type(result).__name__}: a streaming DataFrame is needed")
         writer = written(result, spec, app.output_mode).queryName(spec.name)
-        writer = writer.option("checkpointLocation", spec.checkpoint).trigger(processingTime=f"{spec.trigger_s:g} seconds")
+        writer = writer.option("checkpointLocation", spec.checkpoint).trigger(
+            processingTime=f"{spec.trigger_s:g} seconds"
+        )
         return cls(spark, writer.start())
 
     def failure(self) -> str | None:
