@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NoReturn
 
@@ -23,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from penstock.core.errors import PenstockError
 from penstock.live.fleet_spec import QuerySpec
+from penstock.live.host_process import short_name
 from penstock.live.hosted_query import HostedQuery
 from penstock.pipeline.session import LOCAL, session
 
@@ -36,7 +38,8 @@ class Channel:
 
     def __init__(self, path: str) -> None:
         self._peer = socket.socket(socket.AF_UNIX)
-        self._peer.connect(path)
+        with short_name(Path(path)) as name:
+            self._peer.connect(name)
         self._heard: SimpleQueue[dict[str, Any]] = SimpleQueue()
         threading.Thread(target=self._listen, name="penstock-channel", daemon=True).start()
 

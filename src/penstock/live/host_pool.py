@@ -56,7 +56,10 @@ class HostPool:
             return
         for name in wanted:
             if name not in self._hosts and name not in self._ending:
-                self._hosts[name] = self._make(name)
+                try:
+                    self._hosts[name] = self._make(name)
+                except OSError as error:
+                    return self._note_failed(f"{error.strerror or error}")
 
     def say(self, name: str, word: Mapping[str, Any]) -> None:
         self._hosts[name].say(word)
@@ -84,8 +87,10 @@ class HostPool:
         return found
 
     def _note_start(self, host: FleetHost, why: str) -> None:
-        if host.is_ready:
-            return
+        if not host.is_ready:
+            self._note_failed(why)
+
+    def _note_failed(self, why: str) -> None:
         self._failed_starts += 1
         self._again_s = time.monotonic() + min(AGAIN_MOST_S, AGAIN_S * 2**self._failed_starts)
         if self._failed_starts >= STARTS_MOST and not self.ready:

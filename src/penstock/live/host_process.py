@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -88,6 +89,16 @@ class HostMaker:
         return {**ours, **self.settings}
 
 
+@contextlib.contextmanager
+def short_name(path: Path) -> Iterator[str]:
+    """Another name of a socket: of more than 107 letters, as below a deep TMPDIR, the kernel takes none."""
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
 class HostProcess:
     """A host on this machine; its tasks run in it, or on the cluster whose client it is."""
 
@@ -103,7 +114,8 @@ class HostProcess:
         self._log = maker.holding.scratch / f"{name}.log"
         self._path = maker.holding.scratch / f"{mark[:8]}.sock"
         self._server = socket.socket(socket.AF_UNIX)
-        self._server.bind(str(self._path))
+        with short_name(self._path) as place:
+            self._server.bind(place)
         self._server.listen(1)
         self._server.setblocking(False)
         self._peer: socket.socket | None = None
