@@ -10,6 +10,7 @@ LONG = (
     "mst",
     "live",
     "fleet",
+    "tuned",
     "foreign",
     "faults",
     "bound_traces",

@@ -1,8 +1,8 @@
 """A live fleet: eight of paper 2's queries on one to four hosts, load up and down twice, placed by `fugu-tuned`.
 
-`scripts/bench fleet` runs it (about ten minutes) and writes its journal and log under `docs/live/`, and what came out of it as
-docs/fleet.md: what was fed is compared with what the queries put out, key by key. With a journal there, only the page is
-written anew.
+`scripts/bench fleet` runs it (about ten minutes) and writes its journal and log under `docs/live/`, and what came of
+it as docs/fleet.md: what was fed is compared with what the queries put out, key by key. With a journal there, only the
+page is written anew.
 """
 
 from __future__ import annotations
@@ -133,10 +133,10 @@ def page() -> str:
     return "\n".join(
         [
             *HEAD,
-            f"**{len(pauses)} moves, {verdict}.** A move took {took}, from the word to stop until the query had resumed.",
+            f"**{len(pauses)} moves, {verdict}.** A move took {took}, from the word to stop until the query ran again.",
             f"Hosts that ran: {min(hosts)} to {max(hosts)}; {score.workers_started} were started and"
-            f" {score.workers_stopped} ended; {score.worker_hours:.2f} host hours, where {HOSTS['most']} hosts for all of the"
-            f" time are {HOSTS['most'] * (seen[-1].seen.time_s - seen[0].seen.time_s) / 3600:.2f}.",
+            f" {score.workers_stopped} ended; {score.worker_hours:.2f} host hours, where {HOSTS['most']} hosts all of"
+            f" the time are {HOSTS['most'] * (seen[-1].seen.time_s - seen[0].seen.time_s) / 3600:.2f}.",
             f"The objective {OBJECTIVE} was missed for {score.violation_share:.1%} of the time. The tuner adopted"
             f" {adopted:.0f} configurations.",
             "",
@@ -144,7 +144,7 @@ def page() -> str:
             "|---|---|--:|--:|--:|--:|--:|",
             *rows,
             "",
-            "`fed` are events put into a query's folder; `to be counted` those that its filter takes (a tweet has two tags).",
+            "`fed` are events put into a query's folder; `to be counted` those that its filter takes: a tweet has two.",
             "",
             *timeline(seen),
             *TAIL,
@@ -172,12 +172,12 @@ def timeline(seen: Sequence[Step]) -> list[str]:
 
 HEAD = (
     "# A fleet: queries placed on several Spark applications",
-    "`penstock fleet queries.toml --policy fugu-tuned` runs many streaming queries on several hosts, each a Spark application;",
-    "the policy says which host has which query and how many there are. How it works: [inside.md](inside.md).",
+    "`penstock fleet queries.toml --policy fugu-tuned` runs many streaming queries on several hosts, each a Spark",
+    "application; the policy says which host has which query and how many there are.",
     "",
     "## Measured",
-    f"Made by `scripts/bench fleet` on a machine of 2 cores that others used, too; one run: eight of paper 2's queries, hosts of"
-    f" {HOSTS['cores']:g} cores and {HOSTS['memory_mb']} MB,",
+    "Made by `scripts/bench fleet` on a machine of 2 cores that others used, too; one run: eight of paper 2's queries,",
+    f"hosts of {HOSTS['cores']:g} cores and {HOSTS['memory_mb']} MB,",
     f"policy `{POLICY}`, a decision every {TICK}. Its [journal](live/fleet.jsonl) and [log](live/fleet.log).",
     "",
 )

@@ -1,4 +1,4 @@
-"""The tuner around any policy: it searches when the load changes, adopts what is cheaper, and decides alike each time."""
+"""The tuner around any policy: it searches when the load changes, adopts what is cheaper, and decides alike."""
 
 from __future__ import annotations
 

@@ -59,7 +59,8 @@ class HostPool:
                 try:
                     self._hosts[name] = self._make(name)
                 except OSError as error:
-                    return self._note_failed(f"{error.strerror or error}")
+                    self._note_failed(f"{error.strerror or error}")
+                    return
 
     def say(self, name: str, word: Mapping[str, Any]) -> None:
         self._hosts[name].say(word)
