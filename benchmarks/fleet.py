@@ -31,9 +31,9 @@ JOURNAL, LOG, FED = FOLDER / "fleet.jsonl", FOLDER / "fleet.log", FOLDER / "flee
 POLICY = "fugu-tuned:pause_s=5,longest=30"
 OBJECTIVE, TICK = "latency<=60s", "10s"
 HOSTS = {"least": 1, "most": 4, "cores": 0.4, "memory_mb": 512}
-PEAK, LEVELS, HELD_S = 6000.0, (0.03, 0.5, 1.0, 0.03, 1.0, 0.5, 0.03), 60.0
-WARM_S = 60.0
-DRAIN_S = 240.0
+PEAK, LEVELS, HELD_S = 6000.0, (0.03, 0.5, 1.0, 0.03, 1.0, 0.03), 45.0
+WARM_S = 20.0
+DRAIN_S = 120.0
 LINES = 5000
 QUERIES: tuple[tuple[str, str, dict[str, str | int], float], ...] = (
     ("tech", "candlesticks", {"sector": "tech", "window_s": 10}, 1.0),

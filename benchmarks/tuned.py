@@ -1,4 +1,4 @@
-"""What the online tuner is worth around a policy: `scripts/bench tuned --traces DIR [--days 5] [--inside NAME]`.
+"""What the online tuner is worth around a policy: `scripts/bench tuned --traces DIR [--days 5] [--settings TEXT]`.
 
 The last days of each trace, in minutes; a peak of 32 workers that start in 90 s, latency <= 120 s. Cost is a multiple
 of the certified lower bound.
@@ -28,9 +28,12 @@ def main(*words: str) -> None:
     parser.add_argument("--traces", type=Path, required=True, metavar="DIR")
     parser.add_argument("--days", type=float, default=5.0)
     parser.add_argument("--inside", action="append", metavar="NAME")
+    parser.add_argument(
+        "--settings", default="", metavar="TEXT", help="of the tuner, such as shortest=360,longest=1440"
+    )
     options = parser.parse_args(words)
     inside = options.inside or list(INSIDE)
-    names = [name for each in inside for name in (each, f"tuned:{each}")]
+    names = [name for each in inside for name in (each, f"tuned:{each}:{options.settings}".rstrip(":"))]
     print(f"| trace | ticks | {' | '.join(names)} |\n|---|--:|{'---|' * len(names)}", flush=True)
     ratios: dict[str, list[float]] = {name: [] for name in names}
     missed: dict[str, list[float]] = {name: [] for name in names}
