@@ -28,10 +28,10 @@ from penstock.runs.comparison import run_of_journal
 
 FOLDER, PAGE = Path("docs/live"), Path("docs/fleet.md")
 JOURNAL, LOG, FED = FOLDER / "fleet.jsonl", FOLDER / "fleet.log", FOLDER / "fleet-fed.json"
-POLICY = "fugu-tuned:pause_s=5,longest=30"
-OBJECTIVE, TICK = "latency<=60s", "10s"
+POLICY = "fugu-tuned:pause_s=8,longest=60"
+OBJECTIVE, TICK = "latency<=60s", "5s"
 HOSTS = {"least": 1, "most": 4, "cores": 0.4, "memory_mb": 512}
-PEAK, LEVELS, HELD_S = 6000.0, (0.03, 0.5, 1.0, 0.03, 1.0, 0.03), 45.0
+PEAK, LEVELS, HELD_S = 15_000.0, (0.05, 0.6, 1.0, 0.05, 0.05, 1.0, 0.05, 0.05), 40.0
 WARM_S = 20.0
 DRAIN_S = 120.0
 LINES = 5000
@@ -67,7 +67,7 @@ def run(scratch: Path) -> None:
     fleet, journal = scratch / "fleet.toml", scratch / JOURNAL.name
     hosts = "".join(f"{key} = {value}\n" for key, value in HOSTS.items())
     head = f'name = "fleet"\nstate = "{scratch / "state"}"\n[hosts]\n{hosts}'
-    fleet.write_text(head + "".join(f'{each.toml()}trigger = "5s"\n' for each in queries))
+    fleet.write_text(head + "".join(f'{each.toml()}trigger = "10s"\n' for each in queries))
     control = ["--policy", POLICY, "--objective", OBJECTIVE, "--tick", TICK, "--journal", str(journal)]
     feeder = FleetFeeder(queries, rate)
     with (scratch / "log").open("w") as said:
