@@ -1,6 +1,6 @@
 """A live fleet: eight of paper 2's queries on one to four hosts, load up and down twice, placed by `fugu-tuned`.
 
-`scripts/bench fleet` runs it (about ten minutes) and writes its journal and log under `docs/live/`, and what came of
+`scripts/bench fleet` runs it (about ten minutes) and writes its journal and log under `docs/fleet/`, and what came of
 it as docs/fleet.md: what was fed is compared with what the queries put out, key by key. With a journal there, only the
 page is written anew.
 """
@@ -26,8 +26,8 @@ from penstock.core.loop import Step
 from penstock.pipeline.session import session
 from penstock.runs.comparison import run_of_journal
 
-FOLDER, PAGE = Path("docs/live"), Path("docs/fleet.md")
-JOURNAL, LOG, FED = FOLDER / "fleet.jsonl", FOLDER / "fleet.log", FOLDER / "fleet-fed.json"
+FOLDER, PAGE = Path("docs/fleet"), Path("docs/fleet.md")
+JOURNAL, LOG, FED = FOLDER / "fleet.jsonl", FOLDER / "fleet.log", FOLDER / "fed.json"
 POLICY = "fugu-tuned:pause_s=8,longest=60"
 OBJECTIVE, TICK = "latency<=60s", "5s"
 HOSTS = {"least": 1, "most": 4, "cores": 0.4, "memory_mb": 512}
@@ -178,7 +178,7 @@ HEAD = (
     "## Measured",
     "Made by `scripts/bench fleet` on a machine of 2 cores that others used, too; one run: eight of paper 2's queries,",
     f"hosts of {HOSTS['cores']:g} cores and {HOSTS['memory_mb']} MB,",
-    f"policy `{POLICY}`, a decision every {TICK}. Its [journal](live/fleet.jsonl) and [log](live/fleet.log).",
+    f"policy `{POLICY}`, a decision every {TICK}. Its [journal](fleet/fleet.jsonl) and [log](fleet/fleet.log).",
     "",
 )
 TAIL = (

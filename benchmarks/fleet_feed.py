@@ -68,7 +68,11 @@ class FedQuery:
         found: dict[Key, tuple[int, int]] = {}
         for part in self.out.glob("batch=*/*.parquet"):
             batch = int(part.parent.name.partition("=")[2])
-            for row in pq.read_table(part, columns=["begin", column, "events"]).to_pylist():
+            try:
+                table = pq.read_table(part, columns=["begin", column, "events"])
+            except FileNotFoundError:  # a batch that is run again replaces its files
+                continue
+            for row in table.to_pylist():
                 key = (int(row["begin"].timestamp()), row[column])
                 found[key] = max(found.get(key, (-1, 0)), (batch, row["events"]))
         return Counter({key: events for key, (_, events) in found.items()})
