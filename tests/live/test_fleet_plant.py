@@ -166,6 +166,11 @@ def test_a_query_that_fails_on_resume_goes_back_and_its_old_host_stays(tmp_path:
     notes = world.plant.take_notes()
     assert "q0 failed on resume on w2, and goes back to w1: no such file" in notes
     assert world.plant.observe() is not None
+    # A policy that insists does not stop it at each tick.
+    again = replace(world.plant.target, instances={"q0": ("w2",), "q1": ("w1",)})
+    with pytest.raises(PlantError, match="q0 failed on resume there within the last 5 min"):
+        world.plant.apply(again)
+    assert world.where == {"w1": ["q0", "q1"]}
 
 
 def test_without_a_placement_queries_are_spread_over_the_workers(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from penstock.core.errors import PlantError
 from penstock.core.job import Job
 from penstock.core.loop import Step
 from penstock.core.observation import Observation
+from penstock.core.units import show_duration
 from penstock.live.fleet_query import FleetQuery, all_known
 from penstock.live.fleet_spec import FleetSpec
-from penstock.live.homes import Homes, Phase, spread
+from penstock.live.homes import BARRED_S, Homes, Phase, spread
 from penstock.live.host_pool import Gone, HostPool, used_by
 from penstock.live.host_process import FleetHost
 
@@ -96,6 +97,10 @@ class FleetPlant:
         lost = [name for name in self.queries if not target.instances.get(name)]
         if target.instances and lost:
             raise PlantError(f"a placement names a host for every query: {', '.join(lost[:5])} has none")
+        placed = {name: places[0] for name, places in target.instances.items()}
+        if barred := self.homes.barred(placed, time.time()):
+            why = f"failed on resume there within the last {show_duration(BARRED_S)}"
+            raise PlantError(f"{', '.join(barred[:5])} {why}, and not moved there again before")
         self.target = target
         self._place()
         self._attend(time.time())

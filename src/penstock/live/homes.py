@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 AGAIN_S, AGAIN_MOST_S = 5.0, 300.0
+# Each try to move a query that fails on resume stops it for seconds: a policy that insists must not do so each tick.
+BARRED_S = 300.0
 
 
 class Phase(Enum):
@@ -71,6 +73,8 @@ class Homes:
     pauses_s: list[float] = field(default_factory=list)
     """Of each move: from the word to stop until it had resumed."""
     notes: list[str] = field(default_factory=list)
+    _went_back: dict[tuple[str, str], float] = field(default_factory=dict)
+    """When a query failed on resume on a host."""
 
     @classmethod
     def of(cls, wanted: Mapping[str, str]) -> Homes:
@@ -80,6 +84,11 @@ class Homes:
         """Where each query is to be from now on."""
         for query, host in places.items():
             self.by_query[query].wanted = host
+
+    def barred(self, places: Mapping[str, str], now_s: float) -> list[str]:
+        """Queries that would move to where they failed on resume lately."""
+        moves = {query: host for query, host in places.items() if self.by_query[query].wanted != host}
+        return [each for each, host in moves.items() if now_s < self._went_back.get((each, host), -BARRED_S) + BARRED_S]
 
     def orders(self, ready: Iterable[str], now_s: float) -> list[Order]:
         """What is to be said now; it is taken as said. No query leaves before its new host is ready."""
@@ -122,6 +131,7 @@ class Homes:
         home.phase, home.host, home.left_s = Phase.DOWN, None, None
         if back is not None and back != host:
             home.wanted, home.ran_on = back, None
+            self._went_back[query, host] = now_s
             self.notes.append(f"{query} failed on resume on {host}, and goes back to {back}: {why}")
             return True
         home.failures += 1
