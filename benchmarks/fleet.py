@@ -35,6 +35,7 @@ PEAK, LEVELS, HELD_S = 15_000.0, (0.05, 0.6, 1.0, 0.05, 0.05, 1.0, 0.05, 0.05), 
 WARM_S = 20.0
 DRAIN_S = 120.0
 LINES = 5000
+MOVES_LEAST = 10
 QUERIES: tuple[tuple[str, str, dict[str, str | int], float], ...] = (
     ("tech", "candlesticks", {"sector": "tech", "window_s": 10}, 1.0),
     ("retail", "candlesticks", {"sector": "retail", "window_s": 20}, 1.5),
@@ -137,8 +138,10 @@ def page() -> str:
             f"Hosts that ran: {min(hosts)} to {max(hosts)}; {score.workers_started} were started and"
             f" {score.workers_stopped} ended; {score.worker_hours:.2f} host hours, where {HOSTS['most']} hosts all of"
             f" the time are {HOSTS['most'] * (seen[-1].seen.time_s - seen[0].seen.time_s) / 3600:.2f}.",
-            f"The objective {OBJECTIVE} was missed for {score.violation_share:.1%} of the time. The tuner adopted"
+            f"The objective {OBJECTIVE} was missed for {score.violation_share:.1%} of the time (for"
+            f" {score.unknown_share:.1%} nobody knew). The tuner adopted"
             f" {adopted:.0f} configurations.",
+            *not_shown(seen, len(pauses)),
             "",
             "| query | app | fed | to be counted | counted | keys | keys that differ |",
             "|---|---|--:|--:|--:|--:|--:|",
@@ -150,6 +153,18 @@ def page() -> str:
             *TAIL,
         ]
     )
+
+
+def not_shown(seen: Sequence[Step], moves: int) -> list[str]:
+    """What this run was to show, and does not."""
+    hosts, load = [len(step.seen.running.workers) for step in seen], seen[-1].decision.signals.get("load", 0.0)
+    missing = [f"at least {MOVES_LEAST} moves"] if moves < MOVES_LEAST else []
+    if min(hosts[hosts.index(max(hosts)) :]) == max(hosts):
+        missing.append(
+            "hosts that go when the load does: with"
+            f" {LEVELS[-1]:.0%} of it, batches still took {load:.0%} of {hosts[-1]} hosts"
+        )
+    return ["", f"**Asked for and not shown by this run:** {'; '.join(missing)}."] if missing else []
 
 
 def timeline(seen: Sequence[Step]) -> list[str]:
