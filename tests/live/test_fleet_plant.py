@@ -230,3 +230,13 @@ def test_fugu_moves_queries_off_a_full_host_by_what_is_measured(tmp_path: Path) 
     assert len(world.where) >= 2
     assert any("w1 above 80%" in step.decision.reason for step in steps)
     assert sum(len(queries) for queries in world.where.values()) == 4
+
+
+def test_before_a_first_batch_what_waits_is_unknown_and_not_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path, queries=2)
+    (tmp_path / "in0" / "a.txt").write_text("a line\n")
+    world.begin()
+    seen = world.plant.observe()
+    assert seen is not None
+    assert (seen.backlog, seen.latency_s, seen.late_s) == (None, None, None)
+    assert (seen.operators["q0"].backlog, seen.operators["q1"].backlog) == (None, 0.0)

@@ -227,7 +227,7 @@ class FleetPlant:
         arrived, processed = (sum(getattr(q.queue, what) for q in queries) for what in ("arrived", "processed"))
         backlog = all_known([each.backlog for each in stats.values()])
         latency = all_known([each.latency_s for each in stats.values()])
-        late = all_known([each.queue.take_late_s(now_s) for each in queries])
+        late = all_known([each.take_late_s(now_s) for each in queries])
         responses = {name: each.responses() for name, each in self.queries.items()}
         done = sum(each.output_rate for each in stats.values())
         mean = sum(load.values()) / max(1, len(load))

@@ -80,6 +80,11 @@ class FleetQuery:
         found = replace(found, memory_mb=found.state_mb)
         return replace(found, backlog=None, latency_s=None) if self.is_unknown else found
 
+    def take_late_s(self, now_s: float) -> float | None:
+        """Seconds since the last call in which its oldest event was too old; None where nobody knows."""
+        late_s = self.queue.take_late_s(now_s)
+        return None if self.is_unknown else late_s
+
     def responses(self) -> Responses | None:
         return self.queue.take_responses()
 
