@@ -151,5 +151,5 @@ def _header(plan: FleetPlan, job: Job, origin_s: float) -> Header:
         parameters=dict(Named.parse(wanted.policy).parameters),
         facts=facts,
         kinds=job.kinds,
-        rules={**safety(job), **wanted.rules},
+        rules={**safety(job), **{key: value for key, value in wanted.rules.items() if key != "pause_file"}},
     )
