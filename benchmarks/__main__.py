@@ -10,6 +10,8 @@ LONG = (
     "mst",
     "live",
     "live_policies",
+    "fleet",
+    "tuned",
     "foreign",
     "faults",
     "bound_traces",

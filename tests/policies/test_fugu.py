@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.allocation import Allocation
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput
+from penstock.core.job import Job
+from penstock.core.kinds import WorkerKind
 from penstock.core.objective import Limits
+from penstock.core.observation import Observation, OperatorStats
+from penstock.models.capacity import linear
+from penstock.policies.fugu import Meter
 from penstock.policies.fugu_kernel import evaluate
 from penstock.policies.fugu_scaler import Layout, Measured, Scaler
 from penstock.policies.fugu_settings import SPACE, TABLE_2, Settings
@@ -234,3 +240,29 @@ def test_the_baselines_are_the_16_of_table_2_and_four_lie_outside_the_tuned_spac
     assert [(each.upper, each.lower) for each in TABLE_2[:4]] == [(0.75, 0.2), (0.75, 0.25), (0.75, 0.3), (0.75, 0.35)]
     high = max(SPACE["upper"].values())
     assert sum(each.upper > float(high) for each in TABLE_2) == 4
+
+
+def test_what_an_event_costs_is_learnt_where_nobody_declared_it_and_backlog_counts() -> None:
+    """A full CPU shows 100 %, whatever waits: demand is what comes, and what waits within a minute, times the cost."""
+    job = Job("live", Dataflow((Operator("q"),)), linear(1.0), Limits(1, 4), 10.0, (WorkerKind(cores=0.5),))
+    meter = Meter(job, pause_s=1.0, move_mb_s=0.0)
+
+    def load(at_s: float, rate: float, processed: float, backlog: float, cores: float) -> int:
+        stats = {"q": OperatorStats(input_rate=rate, processed=processed, backlog=backlog, cores=cores)}
+        one = Allocation.of(1)
+        seen = Observation(at_s, 10.0, 0.0, 0.0, 0.0, 0.0, rate, backlog, 0.0, 0.0, one, one, operators=stats)
+        measured = meter.read(seen)
+        assert measured is not None
+        return measured.loads["q"][0]
+
+    assert load(10.0, 100.0, 1000.0, 0.0, 0.2) == 400  # measured alone: 0.2 of 0.5 cores
+    assert load(20.0, 100.0, 2000.0, 0.0, 0.2) == 400  # 2 ms an event
+    # 250 a second is all that half a core does; 400 come and 6000 wait: (400 + 6000/60) · 2 ms of 0.5 cores.
+    assert load(30.0, 400.0, 4500.0, 6000.0, 0.5) == 2000
+
+
+def test_a_window_of_one_snapshot_shows_no_scaling_and_is_refused() -> None:
+    names = ONE.operators
+    measured = Measured(dict.fromkeys(names, (100, 0, 0)), dict.fromkeys(names, 0.0), dict.fromkeys(names, 0), [0])
+    with pytest.raises(BadInput, match="a window of 1 snapshot: it takes 2 to see a scaling"):
+        Window(ONE, (measured,), ("h1",), TOGETHER, Limits(1, 9), 3000)

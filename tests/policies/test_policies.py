@@ -21,7 +21,7 @@ from penstock.sim.workloads import Load
 from penstock.testing import check_policy
 
 # A search of 500 at each of 240 changes of the load would take the contract a minute.
-SHORT = {"static": "static:workers=4", "fugu-tuned": "fugu-tuned:budget=20"}
+SHORT = {"static": "static:workers=4", "fugu-tuned": "fugu-tuned:budget=20", "tuned": "tuned:threshold:budget=5"}
 RUNNABLE = [SHORT.get(name, name) for name in POLICIES]
 
 

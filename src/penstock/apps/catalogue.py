@@ -1,4 +1,4 @@
-"""The benchmark applications of papers 1 and 5, and variants that saturate as paper 1's do.
+"""The benchmark applications of papers 1, 2 and 5, and variants that saturate as paper 1's do.
 
 Spark adds up within each task before it shuffles, which removes the single counter and the skewed words that bound
 paper 1's applications (§7). The variants put them back: everything through one partition, or every word by itself.
@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 from penstock.apps.app import App
 from penstock.apps.images import find_cells
 from penstock.apps.inputs import image_rows, labelled_rows, text_lines, web_log
+from penstock.apps.queries import candlesticks, hashtags, meter_loads
+from penstock.apps.query_inputs import meter_readings, price_ticks, tweets
 from penstock.apps.vht import vertical_hoeffding_tree
 
 PATTERN = r"w1[0-9]{2}\b"
@@ -102,6 +104,9 @@ APPS = {
             "paper 1 §7"),
         App("vht", "learn a Hoeffding tree, attributes spread", vertical_hoeffding_tree, labelled_rows, "append",
             "paper 1 §5.1"),
+        App("candlesticks", "prices of each symbol of a sector", candlesticks, price_ticks, paper="paper 2 §5.1"),
+        App("hashtags", "count hashtags that begin so", hashtags, tweets, paper="paper 2 §5.1"),
+        App("meter-loads", "median load of a house's meters", meter_loads, meter_readings, paper="paper 2 §5.1"),
         App("images", "count cells; the last 1,000 images answer queries", find_cells, image_rows, "append",
             "paper 5 §3.2"),
     )

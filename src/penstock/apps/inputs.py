@@ -9,6 +9,7 @@ from itertools import product
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.apps.query_inputs import meter_readings, price_ticks, tweets
 from penstock.core.errors import BadInput
 
 WORDS = 20_000
@@ -89,5 +90,7 @@ def _zipf(seed: int) -> Column:
     return F.floor(F.pow(F.lit(float(WORDS)), F.rand(seed)))
 
 
-BYTES_PER_ROW: dict[Callable[..., DataFrame], int] = {text_lines: 46, web_log: 31, labelled_rows: 202, image_rows: 28}
+BYTES_PER_ROW: dict[Callable[..., DataFrame], int] = {
+    text_lines: 46, web_log: 31, labelled_rows: 202, image_rows: 28, price_ticks: 42, tweets: 61, meter_readings: 42,
+}  # fmt: skip
 """The mean, without the end of the line; numbers grow by a digit now and then. The meter counts what it reads."""

@@ -60,6 +60,16 @@ class FolderOfFiles:
         expected = self._read(ended.entry) * self._rows / self._bytes
         return float(round(expected)) if 0 < expected < ended.rows / AGAIN else ended.rows
 
+    def go_on(self, entry: int) -> None:
+        """An earlier controller has counted up to this entry."""
+        self._counted = max(self._counted, entry)
+
+    def unseen(self, before: int) -> list[Path]:
+        """Files in the log that were not counted, of batches before this entry: nobody saw their reports."""
+        self._look()
+        first = self._counted + 1 if self._counted >= 0 else before
+        return [self._folder / name for entry in range(first, before) for name in self._files.get(entry, ())]
+
     def _read(self, until: int) -> int:
         """Bytes of the files in the log that were not counted yet."""
         self._look()

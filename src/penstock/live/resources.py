@@ -126,10 +126,10 @@ def abandoned(home: Path) -> list[Path]:
     return found
 
 
-def end_marked(mark: str) -> None:
+def end_marked(mark: str, variable: str = MARK) -> None:
     """Kill every process that carries the mark, and wait until none does."""
     deadline = time.monotonic() + GONE_S
-    while left := marked(mark):
+    while left := marked(mark, variable):
         if time.monotonic() > deadline:
             raise ExternalError(f"processes {', '.join(map(str, left))} of an earlier start do not end")
         for process in left:
@@ -138,9 +138,9 @@ def end_marked(mark: str) -> None:
         time.sleep(0.02)
 
 
-def marked(mark: str) -> list[int]:
+def marked(mark: str, variable: str = MARK) -> list[int]:
     """Living processes that carry the mark: children, their children, and so on."""
-    wanted = f"{MARK}={mark}".encode()
+    wanted = f"{variable}={mark}".encode()
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():

@@ -12,12 +12,14 @@ from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Decision
 from penstock.core.observation import Observation, OperatorStats
+from penstock.models.event_cost import EventCost
 from penstock.policies.fugu_scaler import Change, Layout, Load, Measured, Scaler, peak_ms
 from penstock.policies.fugu_settings import HOST, SPACE, Settings
 from penstock.solvers.space import Space
 
 # What waits is to be worked off within a minute: a host that can just do what comes never catches up.
 DRAIN_S = 60.0
+LEARNT_TICKS = 30
 
 
 class Fugu:
@@ -48,7 +50,7 @@ class Fugu:
         bound_ms = None if self.bound_s is None else round(1000 * self.bound_s)
         self.scaler = Scaler(self.meter.layout, settings, job.limits, bound_ms)
         self._kind, self._tick_s = job.kinds[0].name, job.tick_s
-        self.memory_s = (upper_ticks + lower_ticks + grace_ticks) * job.tick_s
+        self.memory_s = (upper_ticks + lower_ticks + grace_ticks) * job.tick_s + self.meter.memory_s
 
     def decide(self, seen: Observation) -> Decision:
         return decided(self.scaler, self.meter.read(seen), seen, self._kind)
@@ -70,9 +72,15 @@ def decided(scaler: Scaler, measured: Measured | None, seen: Observation, kind: 
     if set(places) != set(scaler.layout.operators):
         there, opened = scaler.first(measured, hosts, fresh)
         return Decision(_allocation(grown, asked, there, opened), f"{len(there)} operators placed", signals)
-    change = scaler.step(measured, hosts, places, fresh, settled=not seen.pending)
+    change = scaler.step(measured, hosts, places, fresh, settled=not seen.pending and not _moving(seen, places))
     why = change.why or f"load {signals['load']:.0%} on average over {len(hosts)} hosts"
     return Decision(moved_to(asked, places, change, kind), why, signals)
+
+
+def _moving(seen: Observation, places: Mapping[str, str]) -> bool:
+    """Does an operator run elsewhere than it was asked to? One that runs nowhere, as it fails, holds nobody up."""
+    runs = seen.running.instances
+    return any(runs[name] != (host,) for name, host in places.items() if runs.get(name))
 
 
 def moved_to(asked: Allocation, places: Mapping[str, str], change: Change, kind: str = "worker") -> Allocation:
@@ -106,12 +114,22 @@ class Meter:
         self.layout = Layout.of(job.dataflow)
         self._flow, self._kind, self._tick_s = job.dataflow, job.kinds[0], job.tick_s
         self._pause_s, self._move_mb_s, self._network_mb_s = pause_s, move_mb_s, network_mb_s
+        self._learnt = {name: EventCost() for name, cost_s in job.dataflow.costs_s.items() if not cost_s}
+        """Of operators whose cost nobody declared."""
+        self._served = dict.fromkeys(self._learnt, 0.0)
+
+    @property
+    def memory_s(self) -> float:
+        """How far back it looks for what events cost."""
+        return LEARNT_TICKS * self._tick_s if self._learnt else 0.0
 
     def read(self, seen: Observation) -> Measured | None:
         """None where an operator is missing."""
         stats = seen.operators
         if any(name not in stats for name in self.layout.operators):
             return None
+        for name, cost in self._learnt.items():
+            self._learn(name, cost, stats[name], seen.span_s)
         demand = self._flow.rates({name: stats[name].input_rate for name in self._flow.sources})
         loads = {name: self._load(stats[name], name, demand[name]) for name in self.layout.operators}
         state_mb = {name: stats[name].state_mb for name in self.layout.operators}
@@ -126,10 +144,17 @@ class Meter:
     def _load(self, stats: OperatorStats, name: str, rate: float) -> Load:
         """A measured CPU is full at 100 %: what comes and what waits tell how much more is needed."""
         kind = self._kind
-        needed = (rate + (stats.backlog or 0.0) / DRAIN_S) * self._flow.costs_s[name]
+        rate += (stats.backlog or 0.0) / DRAIN_S
+        needed = self._learnt[name].needed(rate) if name in self._learnt else rate * self._flow.costs_s[name]
         cpu = max(stats.cores, needed) / (kind.cores * kind.speed)
         network = stats.network_mb_s / self._network_mb_s if self._network_mb_s else 0.0
         return round(cpu * HOST), round(stats.memory_mb / kind.memory_mb * HOST), round(network * HOST)
+
+    def _learn(self, name: str, cost: EventCost, stats: OperatorStats, span_s: float) -> None:
+        """What it served since the last look, and by how much CPU."""
+        before, self._served[name] = self._served[name], stats.processed or 0.0
+        if before and stats.processed is not None and (stats.cores or stats.processed > before):
+            cost.note(max(0.0, stats.processed - before) / span_s, stats.cores)
 
     def _latencies(self, seen: Observation) -> list[int]:
         """The mean latency of each query, by its latest sink."""

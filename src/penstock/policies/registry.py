@@ -37,12 +37,14 @@ from penstock.policies.safety import check_sense, describe, said
 from penstock.policies.shares import ShareThreshold, StaticShare
 from penstock.policies.static import Static, StaticAverage, StaticPeak
 from penstock.policies.threshold import Threshold
+from penstock.policies.tuned import Tuned, tunable
 
 POLICIES: Mapping[str, type] = {
     "static": Static,
     "static-peak": StaticPeak,
     "static-average": StaticAverage,
     "threshold": Threshold,
+    "tuned": Tuned,
     "filtered": Filtered,
     "deadline": Deadline,
     "batch-size": BatchSize,
@@ -57,6 +59,8 @@ POLICIES: Mapping[str, type] = {
     "clairvoyant": Clairvoyant,
     **PEERS,
 }
+
+Tuned.among = POLICIES
 
 Around = Callable[[Policy], Policy]
 
@@ -83,6 +87,8 @@ class Named:
             maker = POLICIES[first]
         else:
             raise unknown("policy", first, POLICIES)
+        if maker is Tuned:
+            rest = _around(text, rest)
         return cls(text, maker, read_parameters(text, rest, parameters_of(maker)))
 
     @property
@@ -121,6 +127,17 @@ class Named:
             return policy
         _check_policy(policy, self.name)
         return _Watched(policy, self.name)
+
+
+def _around(text: str, rest: str) -> str:
+    """`tuned:threshold:budget=50` is the tuner around `threshold`."""
+    inside, _, rest = rest.partition(":")
+    if not inside or "=" in inside:
+        raise BadInput(f"policy {text}: name what it tunes, as in tuned:threshold")
+    if inside not in POLICIES:
+        raise unknown(f"policy in {text}", inside, POLICIES)
+    tunable(inside, POLICIES[inside])
+    return ",".join(filter(None, (f"inside={inside}", rest)))
 
 
 class _Watched:
