@@ -9,8 +9,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.apps.app import App
-from penstock.apps.images import find_cells
+from penstock.apps.alternating import all_patterns, coarse_sketch, every_visitor, hot_patterns, sampled_visitors
+from penstock.apps.app import App, Variant
+from penstock.apps.images import find_cells, find_cells_coarsely
 from penstock.apps.inputs import image_rows, labelled_rows, text_lines, web_log
 from penstock.apps.vht import vertical_hoeffding_tree
 

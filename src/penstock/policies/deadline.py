@@ -14,10 +14,11 @@ from penstock.core.loop import Decision
 from penstock.core.observation import Observation
 from penstock.models.outlook import Outlook
 from penstock.models.tracking import Stalls, StartTimes, TrackedCapacity
+from penstock.policies.alternates import LastResort
 from penstock.policies.batch_size import with_batches
 from penstock.solvers.space import Range, Space
 
-PARTS = ("allowance", "forecast", "margin", "patience", "tracking", "caution", "batches")
+PARTS = ("allowance", "forecast", "margin", "patience", "tracking", "caution", "batches", "alternates")
 # Batches of half a minute: what a plan counts on, between those of a job in time and those of a late one.
 BATCH_S = 30.0
 # An event that has just missed a batch waits for the next: so much of the bound is not the policy's to use.
@@ -62,7 +63,9 @@ class Deadline:
         bound_s = job.objective.latency_s or 0.0
         self._in_batches = job.trigger_s is not None
         self._bound_s = self._left_s()
-        self.needs = frozenset({Knob.WORKERS, Knob.BATCH_SIZE} if self._limits_batches else {Knob.WORKERS})
+        self._last_resort = LastResort(job, BATCH_S if self._in_batches else None, "alternates" not in off)
+        knobs = {Knob.WORKERS, Knob.BATCH_SIZE} if self._limits_batches else {Knob.WORKERS}
+        self.needs = self._last_resort.needs | knobs
         spare = SPARE + SPARE_TICK * job.tick_s / bound_s + SPARE_BATCHES * self._in_batches if bound_s else 0.0
         self._phi = self._phi_most = phi or max(PHI_LEAST, 1 - spare)
         self._starts = StartTimes(job.kinds[0].start_s)
@@ -103,7 +106,8 @@ class Deadline:
         keep = max(grow, self._workers(kept))
         count = self._job.limits.clamp(grow if grow > asked else self._given_up(asked, min(asked, keep)))
         reason = f"{why} takes {needed:.4g}/s: {grow} workers; to give some of {asked} up, {keep} must be left"
-        return Decision(self._target(seen, count), reason, self._signals(needed))
+        target, more = self._last_resort.applied(seen, self._target(seen, count), needed, self._tracked.ratio)
+        return Decision(target, reason + more, self._signals(needed))
 
     def _given_up(self, asked: int, keep: int) -> int:
         """How many stay. To get one back may cost more than the bound allows, or nobody knows yet what it costs."""
