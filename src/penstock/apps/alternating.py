@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 PATTERNS = range(1, 49)
-HOT = range(1, 7)  # words after a Zipf law: these six tens have ln 7 / ln 49, half of all matches
+HOT = range(1, 7)  # words after a Zipf law: these six tens have 46 % of all matches
 ONE_IN = 16
 WINDOW, LATENESS = "60 seconds", "1 minute"
 

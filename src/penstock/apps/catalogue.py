@@ -85,6 +85,15 @@ def _accesses(rows: DataFrame) -> DataFrame:
     return rows.select("timestamp", *(parts[place].alias(name) for place, name in enumerate(names)))
 
 
+# Costs and values are measured (docs/live/alternates.md): `scripts/bench alternates costs`.
+IMAGES = (Variant("full", find_cells), Variant("coarse", find_cells_coarsely, cost=0.485, value=0.896))
+PATTERNS = (Variant("all", all_patterns), Variant("hot", hot_patterns, cost=0.204, value=0.46))
+VISITORS = (
+    Variant("every", every_visitor),
+    Variant("sampled", sampled_visitors, cost=0.55, value=0.967),
+    Variant("sketch", coarse_sketch, cost=0.43, value=0.962, state="sketch"),
+)
+
 APPS = {
     app.name: app
     for app in (
@@ -104,6 +113,8 @@ APPS = {
         App("vht", "learn a Hoeffding tree, attributes spread", vertical_hoeffding_tree, labelled_rows, "append",
             "paper 1 §5.1"),
         App("images", "count cells; the last 1,000 images answer queries", find_cells, image_rows, "append",
-            "paper 5 §3.2"),
+            "paper 5 §3.2", IMAGES),
+        App("patterns", "count lines that match each of 48 patterns", all_patterns, text_lines, variants=PATTERNS),
+        App("visitors", "count each site's visitors of a minute", every_visitor, web_log, variants=VISITORS),
     )
 }  # fmt: skip

@@ -106,7 +106,7 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
     """What is wrong with it is said before a cluster is started."""
     from penstock.apps.app import find_app
     from penstock.apps.catalogue import APPS
-    from penstock.live.driver import RunPlan
+    from penstock.live.driver import RunPlan, controlled
 
     kafka = kafka_of(options)
     if options.source == "kafka" and (options.files or kafka is None or not kafka.topic):
@@ -130,8 +130,7 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
         cores=options.cores or (1.0 if options.master else 0.25),
         partitions=options.partitions,
     )
-    wanted.policy_for(wanted.job(app.name))
-    return RunPlan(
+    plan = RunPlan(
         app=app,
         wanted=wanted,
         folder=options.files or scratch,
@@ -146,6 +145,9 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
         rows_max=options.rows_max,
         seconds=duration_s(options.seconds, "--for") if options.seconds else None,
     )
+    told = controlled(plan)
+    told.policy_for(told.job(app.name))
+    return plan
 
 
 def _sink(options: argparse.Namespace, is_ours: bool) -> Sink:

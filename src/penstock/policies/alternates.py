@@ -80,11 +80,15 @@ class LastResort:
     def needs(self) -> frozenset[Knob]:
         return frozenset({Knob.ALTERNATE} if self._rungs else ())
 
-    def applied(self, seen: Observation, target: Allocation, needed: float, ratio: float) -> tuple[Allocation, str]:
+    def applied(
+        self, seen: Observation, target: Allocation, rates: tuple[float, float], ratio: float
+    ) -> tuple[Allocation, str]:
         """The target with its implementations, and what there is to say of them.
 
-        `needed` events a second must be served; workers do `ratio` of what the model says.
+        `rates`: events a second that must be served now, and that are to come: while nothing waits, little is due at
+        once, and that is no room. Workers do `ratio` of what the model says.
         """
+        needed = rates[0]
         if not self._rungs:
             return target, ""
         now = self._now(seen.target)
@@ -94,7 +98,7 @@ class LastResort:
             rung = next((each for each in range(now, len(self._rungs)) if self._does(each, ratio) >= needed), -1)
             rung = len(self._rungs) - 1 if rung < 0 else rung
         else:
-            rung = self._raised(seen, now, needed, ratio)
+            rung = self._raised(seen, now, max(rates), ratio)
         if rung == 0:
             return self._with(target, 0), "" if not now else f"; there is room: {self._names(0)} again"
         # Value comes before cost: nobody is given up before what was degraded is as it was.

@@ -106,7 +106,8 @@ class Deadline:
         keep = max(grow, self._workers(kept))
         count = self._job.limits.clamp(grow if grow > asked else self._given_up(asked, min(asked, keep)))
         reason = f"{why} takes {needed:.4g}/s: {grow} workers; to give some of {asked} up, {keep} must be left"
-        target, more = self._last_resort.applied(seen, self._target(seen, count), needed, self._tracked.ratio)
+        target, rates = self._target(seen, count), (needed, self._outlook.upper)
+        target, more = self._last_resort.applied(seen, target, rates, self._tracked.ratio)
         return Decision(target, reason + more, self._signals(needed))
 
     def _given_up(self, asked: int, keep: int) -> int:
