@@ -35,7 +35,7 @@ def spread(rows):
 def other(rows):
     "Its state has another column: Spark refuses it in the same checkpoint."
     counted = rows.groupBy("value").agg(F.count("*").alias("count"), F.max("timestamp").alias("last"))
-    return counted.select("value", "count", F.lit("other").alias("by"))
+    return counted.select("value", "count", F.lit("other").alias("by"), F.col("last").cast("string").alias("last"))
 
 VARIANTS = (Variant("plain", plain), Variant("spread", spread, cost=0.5, value=0.9), Variant("other", other, cost=0.1))
 

@@ -16,7 +16,7 @@ from penstock.models.alternate_capacity import AlternateCapacity
 from penstock.models.tracking import StartTimes, TrackedCapacity
 from penstock.policies.alternates import can_switch, ladder
 from penstock.policies.expectations import Expectations, Sight
-from penstock.solvers.shared_plan import Stages, Steps, planned
+from penstock.solvers.shared_plan import Floats, Stages, Steps, planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,13 @@ class SharedPlan:
         self._starts = StartTimes(job.kinds[0].start_s)
         self._plan: tuple[float, Stages] | None = None
         self._sigma = horizon.sigma
+        self._seen_s = self._seen_events = 0.0
 
     def decide(self, seen: Observation) -> Decision:
         self._ahead.note(seen)
         self._starts.note(seen)
         self._tracked.note(seen, self._job.capacity)
+        self._seen_s, self._seen_events = self._seen_s + seen.span_s, self._seen_events + seen.input_rate * seen.span_s
         clock_s = self._ahead.clock_s
         is_due = self._plan is None or clock_s - self._plan[0] >= self._horizon.plan_s - self._job.tick_s / 2
         if is_due:
@@ -65,7 +67,7 @@ class SharedPlan:
         rates = self._ahead.rates(told.steps)
         arriving = np.sum([np.asarray(each) for each in rates.values()], axis=0) * told.step_s
         serves = np.array([[self._serves(rung, workers) for workers in range(most + 1)] for rung in range(len(self._rungs))])
-        price = self._worth(serves, float(arriving.mean()), self._per_step)
+        price = self._worth(serves, self._mean * told.step_s, self._per_step)
         return Steps(
             arriving=arriving,
             backlog=seen.backlog or 0.0,
@@ -77,6 +79,11 @@ class SharedPlan:
             left=(1 - told.least + self._in_work) * arriving,
             now=(len(seen.target.workers), self._rung(seen.running)),
         )
+
+    @property
+    def _mean(self) -> float:
+        """Events a second so far: σ is of the whole run. With the mean of a plan's own steps, all its choices are alike."""
+        return self._seen_events / max(1e-9, self._seen_s)
 
     @property
     def _in_work(self) -> float:
@@ -100,7 +107,7 @@ class SharedPlan:
             rate = model.sustainable(workers, trigger_s)
         return rate * self._tracked.ratio * self._horizon.step_s
 
-    def _worth(self, serves: np.ndarray, mean: float, per_step: float) -> float:
+    def _worth(self, serves: Floats, mean: float, per_step: float) -> float:
         """A worker's price in units of value: σ is the value that the cheapest alternates lose, to what they save."""
         best, least = (mean / max(1e-9, float(serves[rung, 1])) for rung in (0, -1))
         lost = self._values[0] - self._values[-1]
@@ -108,7 +115,7 @@ class SharedPlan:
             return self._sigma * per_step * self._horizon.period_s / self._horizon.step_s
         return lost / (best - least) if lost > 0 and best > least else 1.0 / max(1e-9, best)
 
-    def _here(self, seen: Observation) -> np.ndarray:
+    def _here(self, seen: Observation) -> Floats:
         """Workers that there can be in each step: those asked for as they come, new ones a start after now."""
         told, start_s = self._horizon, self._start_s
         ends = (np.arange(told.steps) + 1) * told.step_s

@@ -14,8 +14,9 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 # What waits is counted in so many parts of all that there is to serve, rounded up: a plan never serves less than it says.
 PARTS = 240
-# A change costs a thousandth of a step's value and no more: among plans that are alike, the one that changes least.
-CHANGE = 1e-3
+# What changes cost, in the value of a step: a worker's first tasks are slow, and a query that is switched stands still
+# for some seconds (docs/live/alternates.md). Without them, plans that are nearly alike took turns.
+WORKER, SWITCH = 0.02, 0.15
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def _cut(worth: Floats, left: float) -> bool:
 def _changes(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> Floats:
     """What it costs to get from one option to another."""
     return np.array(
-        [[CHANGE * (abs(to[0] - of[0]) + 2 * (to[1] != of[1])) for to in after] for of in before], dtype=np.float64
+        [[WORKER * abs(to[0] - of[0]) + SWITCH * (to[1] != of[1]) for to in after] for of in before], dtype=np.float64
     )
 
 
