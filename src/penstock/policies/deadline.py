@@ -12,7 +12,7 @@ from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Decision
 from penstock.core.observation import Observation
-from penstock.models.outlook import Outlook
+from penstock.models.forecast_outlook import DEFAULT, outlook_by
 from penstock.models.tracking import Stalls, StartTimes, TrackedCapacity
 from penstock.policies.alternates import LastResort
 from penstock.policies.batch_size import with_batches
@@ -49,8 +49,14 @@ class Deadline:
         "release": Range(0.3, 1.0, 0.05),
     }
 
-    def __init__(
-        self, job: Job, phi: float = 0.0, kappa: float = 1.5, release: float = 2 / 3, without: str = ""
+    def __init__(  # noqa: PLR0913  what can be set by a person
+        self,
+        job: Job,
+        phi: float = 0.0,
+        kappa: float = 1.5,
+        release: float = 2 / 3,
+        without: str = "",
+        forecast: str = DEFAULT,
     ) -> None:
         between("deadline:phi", phi, 0, 1)
         between("deadline:kappa", kappa, 0, 100)
@@ -73,7 +79,8 @@ class Deadline:
         self._released_s = -CAUTION_S
         self._peak = 0.0
         ahead_s = self._starts.expected_s + job.tick_s
-        self._outlook = Outlook(job.tick_s, ahead_s, 0.0 if "margin" in off else kappa, learns="forecast" not in off)
+        margin, learns = 0.0 if "margin" in off else kappa, "forecast" not in off
+        self._outlook = outlook_by(forecast, job.tick_s, ahead_s, margin, learns)
         self._clock_s = 0.0
         self._past: deque[tuple[float, float]] = deque()
         """When, by the sum of the intervals, how many had arrived."""
