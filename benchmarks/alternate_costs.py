@@ -1,4 +1,4 @@
-"""What each alternate of our apps costs and is worth, measured: seconds a row on one core, and what of the results it has."""
+"""What each alternate of our apps costs and is worth: seconds a row on one core, and what of the results it has."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.apps.alternating import every_visitor, sampled_visitors
+from penstock.apps.alternating import every_visitor
 from penstock.apps.app import App, Variant
 from penstock.apps.catalogue import APPS
 from penstock.apps.cell_images import analysed, cells

@@ -1,4 +1,4 @@
-"""A job with two alternates on 1 to 4 workers of a quarter of a core, over two days of 100 s: who looks ahead, and who not.
+"""A job with two alternates on 1 to 4 workers of a quarter of a core, over two days of 100 s: look-ahead or not.
 
 `scripts/bench alternates` makes the runs of four minutes each whose journals are not there (`--only NAME`: one of them)
 and writes the page; `scripts/bench alternates --costs yes` measures what each alternate of our apps costs and is worth.
@@ -135,25 +135,30 @@ def switches(name: str) -> list[str]:
     """How long each switch took until its first batch had ended, as the journal's notes say."""
     from penstock.core.journal import Journal
 
-    told = [re.findall(r"its first batch after (\d+) s", step.decision.reason) for step in Journal.open(journal_of(name))]
+    told = [
+        re.findall(r"its first batch after (\d+) s", step.decision.reason) for step in Journal.open(journal_of(name))
+    ]
     took = sorted(int(each) for found in told for each in found)
     if not took:
         return [f"- {name}: no switch."]
     middle = took[len(took) // 2]
-    return [f"- {name}: {len(took)} switches; from the end of the query to its first batch {middle} s, {took[-1]} s at most."]
+    spans = f"from the end of the query to its first batch {middle} s, {took[-1]} s at most"
+    return [f"- {name}: {len(took)} switches; {spans}."]
 
 
 HEAD = (
     "# Live: two alternates, two short days",
     "",
-    "Made by `scripts/bench alternates` on a machine of 2 cores, one run each: the app `patterns` (all 48 patterns, or the hot",
-    f"six at 0.2 of the cost) on a Spark cluster of 1 to 4 workers of a quarter of a core, fed with files: two days of {DAY_S:.0f} s,",
-    f"each a wave between {LOW:,.0f} and {PEAK:,.0f} rows/s; a batch and a decision every 5 s, the objective {OBJECTIVE}.",
+    "Made by `scripts/bench alternates` on a machine of 2 cores, one run each: the app `patterns` (all 48 patterns, or",
+    "the hot six at 0.2 of the cost) on a Spark cluster of 1 to 4 workers of a quarter of a core, fed with files:",
+    f"two days of {DAY_S:.0f} s, each a wave between {LOW:,.0f} and {PEAK:,.0f} rows/s; a batch and a decision every",
+    f"5 s, the objective {OBJECTIVE}.",
     "",
     *(f"- {name}: `{policy}`" for name, policy in POLICIES.items()),
     "",
-    "Figures of the second day: before it, nobody has seen one. Value: of the alternate that ran, over time. Served: of what",
-    "arrived. [The report](alternates.html) draws the runs. One run each shows how the job behaves, not which policy is better.",
+    "Figures of the second day: before it, nobody has seen one. Value: of the alternate that ran, over time. Served:",
+    "of what arrived. [The report](alternates.html) draws the runs. One run each shows how the job behaves, not which",
+    "policy is better.",
     "",
     "| run | value | served | time missed | oldest event | worker hours | switches | changes of workers |",
     "|---|---|---|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""`deadline` by each forecaster on real traces: `scripts/bench deadline_forecasts --traces DIR [--start 300] [--only NAME]`.
+"""`deadline` by each forecaster: `scripts/bench deadline_forecasts --traces DIR [--start 300] [--only NAME]`.
 
 Cost is a multiple of what the default outlook costs on the same trace; the time missed stands beside it. A tick is a
 minute, of longer traces the last two weeks count; the bound is 120 s,
@@ -39,7 +39,10 @@ def main(*words: str) -> None:
             runs = {name: _run(shaped, name) for name in NAMES}
             for name, run in runs.items():
                 found[name].append((run.cost / runs[DEFAULT].cost, run.violation_share))
-            print(f"| {label} | {' | '.join(f'{c:.3f}, {m:.3%}' for c, m in (e[-1] for e in found.values()))} |", flush=True)
+            print(
+                f"| {label} | {' | '.join(f'{c:.3f}, {m:.3%}' for c, m in (e[-1] for e in found.values()))} |",
+                flush=True,
+            )
     if not options.only:
         print(f"| mean: geometric, and of the time missed | {' | '.join(map(_mean, found.values()))} |", flush=True)
 

@@ -22,8 +22,8 @@ Generate = Callable[[SparkSession, int, int], DataFrame]
 class Variant:
     """One implementation of an app; its cost, value and selectivity are relative to those of the app's first.
 
-    Those with the same `state` go on from one checkpoint: grouped by the same keys, into the same columns. Spark refuses
-    some changes of a state's columns, and takes others without a word, such as one binary aggregate for another.
+    Those with the same `state` go on from one checkpoint: grouped by the same keys, into the same columns. Spark
+    refuses other columns; two binary ones, such as a set and a sketch, are the same to it and are not.
     """
 
     name: str

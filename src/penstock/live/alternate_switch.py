@@ -107,7 +107,9 @@ class AlternateSwitch:
             self._go_back(trial.before, trial.place, _first_line(self.query.exception()))
         elif any("addBatch" in each["durationMs"] for each in self.query.recentProgress):
             took_s = time.monotonic() - trial.begun_s
-            self._notes.append(f"alternate {self.active} in place of {trial.before}: its first batch after {took_s:.0f} s")
+            self._notes.append(
+                f"alternate {self.active} in place of {trial.before}: its first batch after {took_s:.0f} s"
+            )
             self._place.keep()
             self._trial = None
 

@@ -62,7 +62,7 @@ def attach(
     return None
 
 
-def attached(
+def attached(  # noqa: PLR0913  the last three are `penstock run`'s own
     spark: SparkSession,
     queries: tuple[StreamingQuery, ...],
     wanted: Wanted,

@@ -194,7 +194,9 @@ def _switch(spark: SparkSession, plan: RunPlan) -> AlternateSwitch:
     states = {each.name: each.state for each in plan.variants}
     for each in plan.app.variants:
         if each.name not in states:
-            log.info("alternate %s is left out: its state is another, which takes Kafka and --to noop or kafka", each.name)
+            log.info(
+                "alternate %s is left out: its state is another, which takes Kafka and --to noop or kafka", each.name
+            )
     return AlternateSwitch(plan.app.name, states, partial(_start, spark, plan), Handover.found(plan.checkpoint))
 
 

@@ -1,4 +1,4 @@
-"""The default policy's outlook by any forecaster: what it expects is the forecaster's, how far off it is is learnt alike."""
+"""The default policy's outlook by any forecaster: the rate is the forecaster's, its margin is learnt as before."""
 
 from __future__ import annotations
 

@@ -118,7 +118,9 @@ class LastResort:
         """Events a second of all workers that there may be."""
         model = self._job.capacity
         assert isinstance(model, AlternateCapacity)
-        return model.sustainable_at(model.cost_of(self._rungs[rung]), self._job.limits.workers_max, self._batch_s) * ratio
+        return (
+            model.sustainable_at(model.cost_of(self._rungs[rung]), self._job.limits.workers_max, self._batch_s) * ratio
+        )
 
     def _now(self, asked: Allocation) -> int:
         first = {each.name: each.active().name for each in self._job.dataflow.operators if each.alternates}

@@ -1,4 +1,4 @@
-"""Paper 3's look-ahead where all workers serve all operators, as on live Spark: workers and alternates, no placement."""
+"""Paper 3's look-ahead where all workers serve all operators, as on live Spark: workers and alternates alone."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class SharedPlan:
         told, most = self._horizon, self._job.limits.workers_max
         rates = self._ahead.rates(told.steps)
         arriving = np.sum([np.asarray(each) for each in rates.values()], axis=0) * told.step_s
-        serves = np.array([[self._serves(rung, workers) for workers in range(most + 1)] for rung in range(len(self._rungs))])
+        serves = np.array(
+            [[self._serves(rung, workers) for workers in range(most + 1)] for rung in range(len(self._rungs))]
+        )
         price = self._worth(serves, self._mean * told.step_s, self._per_step)
         return Steps(
             arriving=arriving,
@@ -82,7 +84,7 @@ class SharedPlan:
 
     @property
     def _mean(self) -> float:
-        """Events a second so far: σ is of the whole run. With the mean of a plan's own steps, all its choices are alike."""
+        """Events a second so far: σ is of the whole run. By the mean of its steps, all choices of a plan are alike."""
         return self._seen_events / max(1e-9, self._seen_s)
 
     @property
@@ -119,10 +121,14 @@ class SharedPlan:
         """Workers that there can be in each step: those asked for as they come, new ones a start after now."""
         told, start_s = self._horizon, self._start_s
         ends = (np.arange(told.steps) + 1) * told.step_s
-        running = len({worker.name for worker in seen.running.workers} & {worker.name for worker in seen.target.workers})
+        running = len(
+            {worker.name for worker in seen.running.workers} & {worker.name for worker in seen.target.workers}
+        )
         coming = sorted(max(0.0, since_s + start_s - seen.time_s) for since_s in seen.pending.values())
         known = np.array([running + sum(at_s < end for at_s in coming) for end in ends], dtype=np.float64)
-        return np.where(ends - told.step_s >= start_s - 1e-6, float(self._job.limits.workers_max), np.maximum(known, 1.0))
+        return np.where(
+            ends - told.step_s >= start_s - 1e-6, float(self._job.limits.workers_max), np.maximum(known, 1.0)
+        )
 
     @property
     def _start_s(self) -> float:
@@ -145,7 +151,9 @@ class SharedPlan:
 
     def _reason(self, target: Allocation, plan: Stages, why: str) -> str:
         path = "-".join(map(str, plan.workers))
-        degraded = sorted(f"{name} by {kind}" for name, kind in target.alternate.items() if kind != self._rungs[0][name])
+        degraded = sorted(
+            f"{name} by {kind}" for name, kind in target.alternate.items() if kind != self._rungs[0][name]
+        )
         cheaper = f", degraded: {', '.join(degraded)}" if degraded else ""
         poor = "" if plan.is_feasible else "; no plan keeps the throughput: this one leaves least"
         return f"{why or 'as planned'}: workers {path} in steps of {self._horizon.step_s:g} s{cheaper}{poor}"

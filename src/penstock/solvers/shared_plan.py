@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-# What waits is counted in so many parts of all that there is to serve, rounded up: a plan never serves less than it says.
+# What waits is counted in so many parts of all that there is to serve, rounded up: a plan serves no less than it says.
 PARTS = 240
 # What changes cost, in the value of a step: a worker's first tasks are slow, and a query that is switched stands still
 # for some seconds (docs/live/alternates.md). Without them, plans that are nearly alike took turns.
@@ -54,11 +54,12 @@ class Stages:
 
 
 def planned(steps: Steps) -> Stages:
-    """The plan of the highest profit that leaves no more than it may; in a step where none does, those that leave least.
+    """The plan of the highest profit that lets no more wait than may; in a step where none does, those that let least.
 
     >>> import numpy as np
     >>> serves = np.array([[0.0, 10.0, 20.0], [0.0, 20.0, 40.0]])
-    >>> told = Steps(np.array([10.0, 18.0]), 0.0, serves, np.array([1.0, 0.8]), 0.1, (1, 2), np.full(2, 2.0), np.zeros(2), (1, 0))
+    >>> rates, values = np.array([10.0, 18.0]), np.array([1.0, 0.7])
+    >>> told = Steps(rates, 0.0, serves, values, 0.1, (1, 2), np.full(2, 2.0), np.zeros(2), (1, 0))
     >>> planned(told).workers, planned(told).implementations
     ((1, 2), (0, 0))
 
@@ -92,15 +93,20 @@ def planned(steps: Steps) -> Stages:
         fits = np.array([workers <= steps.here[step] + 1e-9 or workers == steps.workers[0] for workers, _ in options])
         worth = np.where(fits[:, None], worth + profit[:, None], -np.inf)
         worth, came = _served(worth, float(arriving) / unit, serves / unit)
-        is_feasible = _cut(worth, steps.left[step] / unit) and is_feasible
+        is_feasible = _cut(worth, steps.left[step] / unit, serves) and is_feasible
         picks.append((before, came))
     return _traced(options, worth, picks, unit, is_feasible)
 
 
-def _cut(worth: Floats, left: float) -> bool:
-    """Leave out what lets too much wait; where all do, all but what lets least wait."""
+def _cut(worth: Floats, left: float, serves: Floats) -> bool:
+    """Leave out what lets too much wait; where all do, all but what serves most and lets least wait."""
     parts = np.flatnonzero(np.isfinite(worth).any(axis=0))
     allowed = int(np.floor(left + 1e-9))
+    if parts[0] > allowed:
+        # Options that serve alike but for a few events leave the same number of parts, which are rounded.
+        there = np.isfinite(worth).any(axis=1)
+        worth[serves < serves[there].max() * (1 - 1e-9)] = -np.inf
+        parts = np.flatnonzero(np.isfinite(worth).any(axis=0))
     worth[:, max(allowed, int(parts[0])) + 1 :] = -np.inf
     return bool(parts[0] <= allowed)
 
