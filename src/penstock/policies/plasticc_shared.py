@@ -18,6 +18,10 @@ from penstock.policies.alternates import can_switch, ladder
 from penstock.policies.expectations import Expectations, Sight
 from penstock.solvers.shared_plan import Floats, Stages, Steps, planned
 
+# Batches that overrun their trigger follow each other at once: with a fixed time of more than a trigger, workers served
+# nothing at all by the plan, however many, and live it kept one.
+BATCH_S = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
@@ -100,7 +104,7 @@ class SharedPlan:
 
     def _serves(self, rung: int, workers: int) -> float:
         """Events in a step."""
-        model, trigger_s = self._job.capacity, self._job.trigger_s
+        model, trigger_s = self._job.capacity, self._job.trigger_s and max(BATCH_S, self._job.trigger_s)
         if not workers:
             return 0.0
         if isinstance(model, AlternateCapacity):
