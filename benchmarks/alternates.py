@@ -48,7 +48,7 @@ def main(*words: str) -> None:
     if "--costs" in options:
         alternate_costs.main()
         return
-    only = {"reactive": "ahead"}.get(options.get("--only", ""), options.get("--only"))
+    only = options.get("--only")
     names = [only] if only else [*POLICIES]
     FOLDER.mkdir(parents=True, exist_ok=True)
     missing = [name for name in names if not journal_of(name).exists()]

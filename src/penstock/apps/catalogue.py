@@ -85,7 +85,7 @@ def _accesses(rows: DataFrame) -> DataFrame:
     return rows.select("timestamp", *(parts[place].alias(name) for place, name in enumerate(names)))
 
 
-# Costs and values are measured (docs/live/alternates.md): `scripts/bench alternates costs`.
+# Costs and values are measured: `scripts/bench alternates --costs yes` (docs/benchmarks.md).
 IMAGES = (Variant("full", find_cells), Variant("coarse", find_cells_coarsely, cost=0.485, value=0.896))
 PATTERNS = (Variant("all", all_patterns), Variant("hot", hot_patterns, cost=0.204, value=0.46))
 VISITORS = (
