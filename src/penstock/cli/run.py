@@ -29,9 +29,9 @@ replay` compares. Without --master, on a real Spark cluster on this machine. Ctr
 batch boundary and keeps its checkpoint; started again with the same --checkpoint and --journal, it
 goes on where it stopped. Results go --to a folder (each row exactly once), a topic of the same broker or
 a function of yours (at least once), or nowhere (noop: our own apps, if nothing else is said). An app may
-also return a DataStreamWriter, or a query that it has started: --to app. An app with several implementations
-(`penstock apps`; VARIANTS in a module) is switched between two batches by the policies deadline and plasticc. To scale a job of your own,
-put one line into it instead:
+also return a DataStreamWriter, or a query that it has started: --to app. Where an app has several
+implementations (see `penstock apps`; VARIANTS in a module), deadline and plasticc switch between them,
+from one batch to the next. To scale a job of your own, put one line into it instead:
 
   controller = penstock.attach(spark, query, limits=(1, 8), journal="job.jsonl")
 """
@@ -40,7 +40,7 @@ examples:
   penstock run wordcount --source kafka --broker 127.0.0.1:9092 --topic text --min 1 --max 5 --journal run.jsonl
   penstock run mymodule:transform --files incoming/ --to parquet:out --min 1 --max 4 --policy mst
   penstock run mymodule:transform --files incoming/ --to mymodule:write --checkpoint state --min 1 --max 4
-  penstock run patterns --files incoming/ --min 1 --max 4 --policy plasticc:interval_s=10m,plan_s=2m,step_s=1m,least=0.95
+  penstock run patterns --files incoming/ --min 1 --max 4 --policy plasticc:step_s=1m,plan_s=2m
   penstock run wordcount --files incoming/ --min 1 --max 4 --dry-run        # decide and journal, change nothing
   penstock serve run.jsonl                                                  # watch it
   kill -USR1 PID                                                            # freeze it; again: let it go on
