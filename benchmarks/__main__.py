@@ -12,10 +12,12 @@ LONG = (
     "live_policies",
     "fleet",
     "tuned",
+    "alternates",
     "foreign",
     "faults",
     "bound_traces",
     "deadline",
+    "deadline_forecasts",
 )  # by name only: they take long, or need files
 
 

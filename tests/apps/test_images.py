@@ -195,3 +195,21 @@ def test_generated_rows_are_the_same_for_a_seed_however_they_are_cut(spark: Spar
     # Evenly 0 … 24: mean 12, deviation √((25² − 1) / 12) = 7.2; of 300 images 0.42, and six of those are 2.5.
     assert np.mean(counts) == pytest.approx(12, abs=2.5)
     assert len({seed for _, _, _, seed in read.images}) == 300
+
+
+def test_every_other_pixel_finds_fewer_cells_and_remembers_in_the_same_form() -> None:
+    lines = Lines.of([f"image {number} 128 12 {number}" for number in range(4)])
+    full, coarse = messages_of(lines), messages_of(lines, every=2)
+    for one, other in zip(full, coarse, strict=True):
+        # The state goes on over a switch: the same images, as many positions of as many bytes.
+        assert (one["region"], one["numbers"], len(one["values"])) == (
+            other["region"],
+            other["numbers"],
+            len(other["values"]),
+        )
+
+    def cells_in(messages: list[dict[str, Any]]) -> int:
+        rows = np.concatenate([np.frombuffer(each["counts"], np.int64).reshape(-1, 4) for each in messages])
+        return int(rows[:, 1:].sum())
+
+    assert 0.7 * cells_in(full) < cells_in(coarse) < cells_in(full)

@@ -11,10 +11,27 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.apps.inputs import BYTES_PER_ROW
+from penstock.core.dataflow import Alternate, Operator
 from penstock.core.errors import BadInput, unknown
 
 Transform = Callable[[DataFrame], DataFrame]
 Generate = Callable[[SparkSession, int, int], DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One implementation of an app; its cost, value and selectivity are relative to those of the app's first.
+
+    Those with the same `state` go on from one checkpoint: grouped by the same keys, into the same columns. Spark
+    refuses other columns; two binary ones, such as a set and a sketch, are the same to it and are not.
+    """
+
+    name: str
+    transform: Transform
+    cost: float = 1.0
+    value: float = 1.0
+    selectivity: float = 1.0
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +45,18 @@ class App:
     """Rows to feed it with: `generate(spark, rows, seed)` has one column `value`."""
     output_mode: str = "update"
     paper: str = ""
+    variants: tuple[Variant, ...] = ()
+    """Where there are several; `transform` is that of the first."""
+
+    def __post_init__(self) -> None:
+        if self.variants and self.variants[0].transform is not self.transform:
+            raise BadInput(f"app {self.name}: its first variant is not what it does by itself")
+        self.operator(self.name)
+
+    def operator(self, name: str) -> Operator:
+        """The app as a dataflow's only operator, its variants as alternates. Costs are relative: 1 is the first's."""
+        found = (Alternate(each.name, each.cost, each.selectivity, each.value) for each in self.variants)
+        return Operator(name, alternates=tuple(found))
 
     @property
     def bytes_per_row(self) -> int | None:
@@ -50,7 +79,11 @@ def find_app(name: str, known: dict[str, App]) -> App:
         return function
     generate = getattr(module, "generate", None) or known["wordcount"].generate
     mode = getattr(module, "OUTPUT_MODE", "update")
-    return App(name, (function.__doc__ or "your own").strip().splitlines()[0], function, generate, mode)
+    variants = getattr(module, "VARIANTS", ())
+    if not isinstance(variants, (tuple, list)) or not all(isinstance(each, Variant) for each in variants):
+        raise BadInput(f"app {name}: VARIANTS is not a tuple of penstock.apps.app.Variant(name, transform, …)")
+    about = (function.__doc__ or "your own").strip().splitlines()[0]
+    return App(name, about, function, generate, mode, variants=tuple(variants))
 
 
 def load_module(name: str) -> object:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.apps.app import App
-from penstock.apps.images import find_cells
+from penstock.apps.alternating import all_patterns, coarse_sketch, every_visitor, hot_patterns, sampled_visitors
+from penstock.apps.app import App, Variant
+from penstock.apps.images import find_cells, find_cells_coarsely
 from penstock.apps.inputs import image_rows, labelled_rows, text_lines, web_log
 from penstock.apps.queries import candlesticks, hashtags, meter_loads
 from penstock.apps.query_inputs import meter_readings, price_ticks, tweets
@@ -86,6 +87,15 @@ def _accesses(rows: DataFrame) -> DataFrame:
     return rows.select("timestamp", *(parts[place].alias(name) for place, name in enumerate(names)))
 
 
+# Costs and values are measured: `scripts/bench alternates --costs yes` (docs/benchmarks.md).
+IMAGES = (Variant("full", find_cells), Variant("coarse", find_cells_coarsely, cost=0.485, value=0.896))
+PATTERNS = (Variant("all", all_patterns), Variant("hot", hot_patterns, cost=0.204, value=0.46))
+VISITORS = (
+    Variant("every", every_visitor),
+    Variant("sampled", sampled_visitors, cost=0.55, value=0.967),
+    Variant("sketch", coarse_sketch, cost=0.43, value=0.962, state="sketch"),
+)
+
 APPS = {
     app.name: app
     for app in (
@@ -108,6 +118,8 @@ APPS = {
         App("hashtags", "count hashtags that begin so", hashtags, tweets, paper="paper 2 §5.1"),
         App("meter-loads", "median load of a house's meters", meter_loads, meter_readings, paper="paper 2 §5.1"),
         App("images", "count cells; the last 1,000 images answer queries", find_cells, image_rows, "append",
-            "paper 5 §3.2"),
+            "paper 5 §3.2", IMAGES),
+        App("patterns", "count lines that match each of 48 patterns", all_patterns, text_lines, variants=PATTERNS),
+        App("visitors", "count each site's visitors of a minute", every_visitor, web_log, variants=VISITORS),
     )
 }  # fmt: skip

@@ -25,8 +25,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     from penstock.apps.catalogue import APPS
 
-    rows = [(app.name, app.about, app.bytes_per_row, app.output_mode, app.paper) for app in APPS.values()]
-    headings = ("app", "what it does", "bytes a row", "output", "source")
+    rows = [
+        (
+            app.name,
+            app.about,
+            app.bytes_per_row,
+            app.output_mode,
+            app.paper,
+            ", ".join(each.name for each in app.variants),
+        )
+        for app in APPS.values()
+    ]
+    headings = ("app", "what it does", "bytes a row", "output", "source", "alternates")
     if options.output == "json":
         print(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1))
         return 0

@@ -29,8 +29,9 @@ replay` compares. Without --master, on a real Spark cluster on this machine. Ctr
 batch boundary and keeps its checkpoint; started again with the same --checkpoint and --journal, it
 goes on where it stopped. Results go --to a folder (each row exactly once), a topic of the same broker or
 a function of yours (at least once), or nowhere (noop: our own apps, if nothing else is said). An app may
-also return a DataStreamWriter, or a query that it has started: --to app. To scale a job of your own,
-put one line into it instead:
+also return a DataStreamWriter, or a query that it has started: --to app. Where an app has several
+implementations (see `penstock apps`; VARIANTS in a module), deadline and plasticc switch between them,
+from one batch to the next. To scale a job of your own, put one line into it instead:
 
   controller = penstock.attach(spark, query, limits=(1, 8), journal="job.jsonl")
 """
@@ -39,6 +40,7 @@ examples:
   penstock run wordcount --source kafka --broker 127.0.0.1:9092 --topic text --min 1 --max 5 --journal run.jsonl
   penstock run mymodule:transform --files incoming/ --to parquet:out --min 1 --max 4 --policy mst
   penstock run mymodule:transform --files incoming/ --to mymodule:write --checkpoint state --min 1 --max 4
+  penstock run patterns --files incoming/ --min 1 --max 4 --policy plasticc:step_s=1m,plan_s=2m
   penstock run wordcount --files incoming/ --min 1 --max 4 --dry-run        # decide and journal, change nothing
   penstock serve run.jsonl                                                  # watch it
   kill -USR1 PID                                                            # freeze it; again: let it go on
@@ -106,7 +108,7 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
     """What is wrong with it is said before a cluster is started."""
     from penstock.apps.app import find_app
     from penstock.apps.catalogue import APPS
-    from penstock.live.driver import RunPlan
+    from penstock.live.driver import RunPlan, controlled
 
     kafka = kafka_of(options)
     if options.source == "kafka" and (options.files or kafka is None or not kafka.topic):
@@ -130,8 +132,7 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
         cores=options.cores or (1.0 if options.master else 0.25),
         partitions=options.partitions,
     )
-    wanted.policy_for(wanted.job(app.name))
-    return RunPlan(
+    plan = RunPlan(
         app=app,
         wanted=wanted,
         folder=options.files or scratch,
@@ -146,6 +147,9 @@ def _plan(options: argparse.Namespace, scratch: Path) -> RunPlan:
         rows_max=options.rows_max,
         seconds=duration_s(options.seconds, "--for") if options.seconds else None,
     )
+    told = controlled(plan)
+    told.policy_for(told.job(app.name))
+    return plan
 
 
 def _sink(options: argparse.Namespace, is_ours: bool) -> Sink:

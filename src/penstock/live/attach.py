@@ -17,6 +17,7 @@ from penstock.core.journal import Header
 from penstock.core.loop import Faults, Policy, check_knobs, needs_lag
 from penstock.core.objective import Limits
 from penstock.core.units import show_duration
+from penstock.live.alternate_switch import AlternateSwitch
 from penstock.live.control_log import be_heard
 from penstock.live.control_options import Wanted
 from penstock.live.controller import Controller, ControllerParts
@@ -61,12 +62,13 @@ def attach(
     return None
 
 
-def attached(
+def attached(  # noqa: PLR0913  the last three are `penstock run`'s own
     spark: SparkSession,
     queries: tuple[StreamingQuery, ...],
     wanted: Wanted,
     busy: BusySeconds | None = None,
     told: Any = lambda _: None,
+    switch: AlternateSwitch | None = None,
 ) -> Controller:
     """The same for callers that want errors."""
     _need_queries(queries)
@@ -77,7 +79,7 @@ def attached(
     _need_alone(spark)
     need_room(spark, wanted.limits)
     pause = Pause(built(wanted.policy, lambda: wanted.rules).get("pause_file", ""))
-    parts, lag = _parts(spark, queries, wanted, (busy or SlotTime(), pause))
+    parts, lag = _parts(spark, queries, wanted, (busy or SlotTime(), pause), switch)
     controller = Controller(parts, told)
     _ATTACHED[spark.sparkContext.applicationId] = controller
     controller.start()
@@ -104,7 +106,11 @@ def _say_attached(job: Job, wanted: Wanted, there: int, lag: str) -> None:
 
 
 def _parts(
-    spark: SparkSession, queries: tuple[StreamingQuery, ...], wanted: Wanted, how: tuple[BusySeconds, Pause]
+    spark: SparkSession,
+    queries: tuple[StreamingQuery, ...],
+    wanted: Wanted,
+    how: tuple[BusySeconds, Pause],
+    switch: AlternateSwitch | None,
 ) -> tuple[ControllerParts, str]:
     busy, pause = how
     job = wanted.job(queries[0].name or spark.sparkContext.appName or "job", memory_mb(spark))
@@ -112,7 +118,7 @@ def _parts(
     sizes_batches = _sizes_batches(queries, wanted)
     job = replace(job, knobs=job.knobs | {Knob.BATCH_SIZE}) if sizes_batches else job
     policy, asked = wanted.asked_policy(job, pause)
-    plant = SparkPlant(spark, job, PlantOptions(wanted.places, busy, wanted.dry_run, sizes_batches))
+    plant = SparkPlant(spark, job, PlantOptions(wanted.places, busy, wanted.dry_run, sizes_batches, switch))
     check_knobs(plant, policy)
     metrics, port, faults = Metrics(job.name), wanted.metrics_port, _faults(wanted, job, pause)
     with contextlib.ExitStack() as opened:  # what cannot be attached leaves no lock and no port taken

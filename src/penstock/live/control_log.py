@@ -42,6 +42,9 @@ class ControlLog:
     def note(self, step: Step) -> None:
         """Say what this step changes, if anything, and every ten minutes how it went."""
         self._now_s = step.seen.time_s
+        if step.target.alternate != step.seen.target.alternate and not self._is_dry:
+            named = " ".join(f"{name}={kind}" for name, kind in step.target.alternate.items())
+            log.info("switching alternates %s reason=%s", named, step.decision.reason)
         asked, wanted, reason = len(step.seen.target.workers), len(step.target.workers), step.decision.reason
         if asked == wanted:
             if self._is_new(asked, wanted, re.sub(r"[\d.,]+", "#", reason)):

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from penstock.core.dataflow import Dataflow, Operator
+from penstock.core.allocation import Knob
+from penstock.core.dataflow import Alternate, Dataflow, Operator
 from penstock.core.errors import BadInput, unknown
 from penstock.core.job import CapacityModel, Job
 from penstock.core.kinds import WorkerKind
@@ -17,6 +18,7 @@ from penstock.core.units import duration_s
 from penstock.live.lag_source import Places
 from penstock.live.pause import Pause
 from penstock.live.policy_thread import PolicyThread, built
+from penstock.models.alternate_capacity import AlternateCapacity
 from penstock.models.capacity import Capacity, read_model
 from penstock.models.learned import Learned
 from penstock.policies.learning import Learning
@@ -50,6 +52,8 @@ class Wanted:
     partitions: int | None = None
     price: str = "0.10/h"
     places: Places = field(default_factory=Places)
+    alternates: tuple[Alternate, ...] = ()
+    """Implementations between which the job can be switched, by whoever starts it."""
 
     @classmethod
     def given(cls, limits: object, given: Mapping[str, Any]) -> Wanted:
@@ -64,12 +68,16 @@ class Wanted:
     def job(self, name: str, memory_mb: float = 1024.0) -> Job:
         """What the policy is told; `memory_mb` is the heap of an executor."""
         model: CapacityModel = self._fitting(read_model(Path(self.model))) if self.model else Learned()
+        # Costs of alternates are relative: how long an event takes to serve is not theirs to tell.
+        flow = Dataflow((Operator(name, alternates=self.alternates),), service_s=0.0)
+        if self.alternates:
+            model = AlternateCapacity(model, flow)
         tick_s = duration_s(self.tick, "tick")
         if tick_s < TICK_MIN_S:
             raise BadInput(f"tick '{self.tick}' is too short: write at least 100ms, such as 15s")
         return Job(
             name=name,
-            dataflow=Dataflow((Operator(name, 0.0),)),
+            dataflow=flow,
             capacity=model,
             limits=self.limits,
             tick_s=tick_s,
@@ -78,6 +86,7 @@ class Wanted:
             price=Price.parse(self.price, "second"),
             trigger_s=duration_s(self.trigger, "trigger") if self.trigger else None,
             workers_at_start=self.limits.workers_min or 1,
+            knobs=frozenset({Knob.WORKERS, Knob.ALTERNATE} if self.alternates else {Knob.WORKERS}),
         )
 
     def _fitting(self, model: Capacity) -> Capacity:
@@ -105,7 +114,10 @@ class Wanted:
         asked: list[PolicyThread] = []
 
         def inside(bare: Policy) -> Policy:
-            learns = Learning(bare, job.capacity) if isinstance(job.capacity, Learned) else bare
+            model = job.capacity
+            learns = bare
+            if isinstance(model, Learned) or (isinstance(model, AlternateCapacity) and model.learns):
+                learns = Learning(bare, model)
             asked.append(PolicyThread(learns, max(HANG_MIN_S, HANG_TICKS * job.tick_s)))
             return asked[0]
 
@@ -129,6 +141,7 @@ _IS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "partitions": (lambda value: value is None or _is_whole(value), "a number, such as 10"),
     "price": (lambda value: isinstance(value, str), 'a price with its time, such as "0.10/h"'),
     "places": (lambda value: isinstance(value, Places), "penstock.live.lag_source.Places(…)"),
+    "alternates": (lambda value: value == (), "nothing: `penstock run` alone can start a query again"),
 }
 
 

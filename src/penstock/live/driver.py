@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -15,14 +16,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.apps.app import App
+from penstock.apps.app import App, Variant
 from penstock.core.errors import BadInput, ExternalError
 from penstock.core.loop import Step
+from penstock.live.alternate_switch import AlternateSwitch
 from penstock.live.attach import attached
 from penstock.live.cluster import Cluster, ClusterSpec
 from penstock.live.control_options import Wanted
 from penstock.live.controller import Controller
 from penstock.live.executors import SlotTime
+from penstock.live.handover import Handover
 from penstock.live.jars import kafka_jars
 from penstock.live.kafka import KafkaSource
 from penstock.live.lag_source import Places
@@ -64,6 +67,18 @@ class RunPlan:
         return self.output_mode or self.app.output_mode
 
     @property
+    def variants(self) -> tuple[Variant, ...]:
+        """The app's implementations that can be switched here, the first one first.
+
+        One with a state of its own begins a new checkpoint at offsets that are named to it, and its batches count from
+        0: a folder of files cannot be begun in the middle, and a sink that knows batches by number would drop them.
+        """
+        app = self.app
+        first = app.variants[0] if app.variants else Variant(app.name, app.transform)
+        can_part = self.kafka is not None and self.sink.kind in ("noop", "console", "kafka")
+        return (first, *(each for each in app.variants[1:] if can_part or each.state == first.state))
+
+    @property
     def slots(self) -> int:
         return max(1, -(-int(self.cores * 1000) // 1000))
 
@@ -72,16 +87,16 @@ def run_job(plan: RunPlan, told: Callable[[Step], None], ready: Callable[[Contro
     """Run until Ctrl-C or the end of its time; then end at a batch boundary, with the checkpoint kept."""
     with _place(plan) as (spark, busy):
         log.info("starting %s: a batch every %g s, checkpoint %s", plan.app.name, plan.trigger_s, plan.checkpoint)
-        query = _start(spark, plan)
+        switch = _switch(spark, plan)
         controller = None
         try:
-            controller = attached(spark, (query,), _wanted(plan), busy, told)
+            controller = attached(spark, (switch.query,), controlled(plan), busy, told, switch)
             ready(controller)
-            _watch(query, plan)
+            _watch(switch, plan)
         finally:
             if controller is not None:
                 controller.stop()
-            _end(query)
+            _end(switch.query)
 
 
 @contextlib.contextmanager
@@ -127,16 +142,18 @@ def _settings(plan: RunPlan) -> dict[str, str]:
     return settings | ({"spark.jars": kafka_jars().spark_jars} if plan.kafka else {})
 
 
-def _start(spark: SparkSession, plan: RunPlan) -> StreamingQuery:
-    result: object = called(plan.app, _stream(spark, plan))
-    log.info("results go to %s", plan.sink)
+def _start(spark: SparkSession, plan: RunPlan, name: str, place: Handover) -> StreamingQuery:
+    """One of the app's variants, in its checkpoint."""
+    transform = next(each.transform for each in plan.variants if each.name == name)
+    result: object = called(plan.app, _stream(spark, plan, place.offsets), transform)
+    log.info("results%s go to %s", f" of {name}" if len(plan.variants) > 1 else "", plan.sink)
     if (plan.sink.kind == "app") != isinstance(result, (StreamingQuery, DataStreamWriter)):
         right = f"give --to {CHOICES}" if plan.sink.kind == "app" else "give --to app, and no other sink"
         raise BadInput(f"app {plan.app.name} returns a {type(result).__name__}: {right}")
     if isinstance(result, StreamingQuery):
         return result
     try:
-        writer = _writer(result, plan).queryName(plan.app.name).option("checkpointLocation", str(plan.checkpoint))
+        writer = _writer(result, plan).queryName(plan.app.name).option("checkpointLocation", str(place.checkpoint))
         return writer.trigger(processingTime=f"{plan.trigger_s:g} seconds").start()
     except PySparkException as error:
         raise BadInput(f"app {plan.app.name} cannot be started: {str(error).splitlines()[0][:300]}") from None
@@ -150,24 +167,40 @@ def _writer(result: object, plan: RunPlan) -> DataStreamWriter:
     return plan.sink.writer(result, plan.kafka).outputMode(plan.mode)
 
 
-def _stream(spark: SparkSession, plan: RunPlan) -> DataFrame:
+def _stream(spark: SparkSession, plan: RunPlan, offsets: str | None) -> DataFrame:
     if plan.kafka is None:
         reader = spark.readStream.format("text")
         reader = reader.option("maxFilesPerTrigger", plan.rows_max) if plan.rows_max else reader
         return reader.load(str(plan.folder)).withColumn("timestamp", F.current_timestamp())
     options = {"startingOffsets": "earliest", **plan.kafka.reader_options()}
+    options |= {"startingOffsets": offsets} if offsets else {}
     if plan.rows_max:
         options["maxOffsetsPerTrigger"] = str(plan.rows_max)
     stream = spark.readStream.format("kafka").options(**options).load()
     return stream.select(F.col("value").cast("string").alias("value"), "timestamp")
 
 
-def _wanted(plan: RunPlan) -> Wanted:
+def controlled(plan: RunPlan) -> Wanted:
+    """How the job is to be controlled, as the plan has it."""
     kafka = plan.kafka.client_options() if plan.kafka else {}
-    return replace(plan.wanted, trigger=f"{plan.trigger_s:g}s", cores=plan.cores, places=Places(kafka))
+    names = [each.name for each in plan.variants]
+    found = plan.app.operator(plan.app.name).alternates if len(names) > 1 else ()
+    alternates = tuple(each for each in found if each.name in names)
+    trigger = f"{plan.trigger_s:g}s"
+    return replace(plan.wanted, trigger=trigger, cores=plan.cores, places=Places(kafka), alternates=alternates)
 
 
-def _watch(query: StreamingQuery, plan: RunPlan) -> None:
+def _switch(spark: SparkSession, plan: RunPlan) -> AlternateSwitch:
+    states = {each.name: each.state for each in plan.variants}
+    for each in plan.app.variants:
+        if each.name not in states:
+            log.info(
+                "alternate %s is left out: its state is another, which takes Kafka and --to noop or kafka", each.name
+            )
+    return AlternateSwitch(plan.app.name, states, partial(_start, spark, plan), Handover.found(plan.checkpoint))
+
+
+def _watch(query: StreamingQuery | AlternateSwitch, plan: RunPlan) -> None:
     deadline = time.monotonic() + (plan.seconds if plan.seconds is not None else float("inf"))
     while query.isActive and time.monotonic() < deadline:
         time.sleep(LOOK_S)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -16,6 +16,7 @@ from penstock.core.errors import PlantError
 from penstock.core.job import Job
 from penstock.core.loop import Step
 from penstock.core.observation import Observation, WorkerTable
+from penstock.live.alternate_switch import AlternateSwitch
 from penstock.live.batch_size import BatchSizes
 from penstock.live.executors import Executor, SlotTime, decommission, executors, kill, request
 from penstock.live.lag_source import Places
@@ -39,6 +40,8 @@ class PlantOptions:
     is_dry: bool = False
     sizes_batches: bool = False
     """May the rows of a batch be limited, and will its sources obey?"""
+    switch: AlternateSwitch | None = None
+    """Of a query that has several implementations."""
 
 
 class SparkPlant:
@@ -51,7 +54,9 @@ class SparkPlant:
     def __init__(self, spark: SparkSession, job: Job, ways: PlantOptions) -> None:
         self._spark = spark
         self._busy, self._is_dry = ways.busy, ways.is_dry
-        self.knobs = frozenset({Knob.WORKERS, Knob.BATCH_SIZE} if ways.sizes_batches else {Knob.WORKERS})
+        self._switch = ways.switch if Knob.ALTERNATE in job.knobs else None
+        self.knobs = frozenset({Knob.WORKERS}) | ({Knob.BATCH_SIZE} if ways.sizes_batches else frozenset())
+        self.knobs |= {Knob.ALTERNATE} if self._switch else frozenset()
         self._sizes = BatchSizes()
         self.origin_s = self._last_s = time.time()
         self.queries = Queries(spark, job, ways.places)
@@ -90,7 +95,7 @@ class SparkPlant:
             self._slots = Slots(Allocation.of(max(1, len(there))))
         look = self._slots.follow if self._is_dry else self._slots.settle
         look(sorted(there, key=_age), now_s - self.origin_s)
-        self.queries.learn(news, there)
+        self.queries.learn(news, there, self._switch.active if self._switch else "")
         if not self._used:
             # A load is the difference of two readings; the first alone would look like an idle job.
             self._used, self._last_s = self._busy(there), now_s
@@ -103,6 +108,8 @@ class SparkPlant:
         if self._is_dry:
             return
         self._request(len(target.workers))
+        if self._switch is not None:
+            self._switch.ask(target.alternate.get(self._switch.operator))
         if target != self._slots.target:
             self._slots.retarget(target, time.time() - self.origin_s)
 
@@ -115,6 +122,8 @@ class SparkPlant:
             workers = len(self._slots.running.workers)
             self._sizes.follow(self.queries.watched, self._slots.target.batch, workers, time.time())
         self._end_unwanted()
+        if self._switch is not None:
+            self._switch.tend(self.queries.rest, lambda: self.queries.look_again(time.time()))
 
     def leave(self) -> None:
         """Nobody tends the job from now on: no row limit of ours stays."""
@@ -158,12 +167,15 @@ class SparkPlant:
         """Since the last call: what became of the queries, what cannot be seen, executors that went by themselves."""
         notes = self._notes.take(self.queries.unknown_backlog, self._slots.lost, self._sizes.wrong)
         said, self._said = self._said, []
-        return notes + said + self.queries.take_notes()
+        switched = self._switch.take_notes() if self._switch else []
+        return notes + said + switched + self.queries.take_notes()
 
     def _observation(self, now_s: float, there: Mapping[str, Executor]) -> Observation:
         queries, queues = self.queries, self.queries.queues
         span_s, self._last_s = now_s - self._last_s, now_s
         running = self._slots.running
+        if self._switch is not None:
+            running = replace(running, alternate=self._switch.allocated)
         arrived, processed = sum(each.arrived for each in queues), sum(each.processed for each in queues)
         return Observation(
             time_s=now_s - self.origin_s,
@@ -175,7 +187,7 @@ class SparkPlant:
             input_rate=sum(each.input_rate for each in queues),
             backlog=queries.backlog,
             latency_s=queries.latency_s(now_s),
-            capacity=queries.capacity(len(running.workers)),
+            capacity=queries.capacity(len(running.workers), running.alternate),
             running=running,
             target=self._slots.target,
             workers=self._workers(running, there, span_s),

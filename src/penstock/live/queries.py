@@ -20,6 +20,7 @@ from penstock.live.query_plan import last_batch
 from penstock.live.query_progress import Report
 from penstock.live.queue import QueryQueue
 from penstock.live.watched_query import WatchedQuery
+from penstock.models.alternate_capacity import AlternateCapacity
 from penstock.models.learned import Learned
 
 # How long a call looks for the moment between two batches, and how often.
@@ -36,6 +37,7 @@ class Queries:
         self._watched: dict[str, WatchedQuery] = {}
         # The plant learns for its own gauges; what a policy knows it learns from what it is shown.
         self._learned = Learned()
+        self._by_alternate: dict[str, Learned] = {"": self._learned}
         self._committed: tuple[int | None, float] = (None, 0.0)
         self._there: set[str] = set()
         self._lost_s = 0.0
@@ -71,7 +73,14 @@ class Queries:
             beside = f"; not watched: {others} (attach to it)" if others else ""
             raise PlantError(f"every watched query has ended ({names}){beside}")
 
-    def learn(self, news: Mapping[str, list[Report]], there: Mapping[str, Executor]) -> None:
+    def look_again(self, now_s: float) -> None:
+        """Take in what a query has told until it was stopped: who starts in its place reports from its own begin on."""
+        for watched in self._watched.values():
+            watched.follow(now_s, self._lost_s)
+
+    def learn(self, news: Mapping[str, list[Report]], there: Mapping[str, Executor], alternate: str = "") -> None:
+        """Of each implementation by itself."""
+        self._learned = self._by_alternate.setdefault(alternate, Learned())
         self._learned.mix({query: each.queue.input_rate for query, each in self._watched.items()})
         for query, reports in news.items():
             for report in reports:
@@ -145,11 +154,17 @@ class Queries:
     def _names(self) -> list[str]:
         return [_name(each.query, number) for number, each in enumerate(self._watched.values(), 1)]
 
-    def capacity(self, workers: int) -> float:
+    @property
+    def _is_learnt(self) -> bool:
+        told = self._job.capacity
+        return isinstance(told, Learned) or (isinstance(told, AlternateCapacity) and told.learns)
+
+    def capacity(self, workers: int, alternate: Mapping[str, str] | None = None) -> float:
         """By the model; before one is learnt, as fast as the last batches were."""
-        is_learnt = isinstance(self._job.capacity, Learned)
-        model = self._learned if is_learnt else self._job.capacity
-        known = model.sustainable(workers, batch_length_s(self._job))
+        is_learnt, told, length_s = self._is_learnt, self._job.capacity, batch_length_s(self._job)
+        if isinstance(told, AlternateCapacity) and not is_learnt:
+            return told.sustainable_at(told.cost_of(alternate or {}), workers, length_s)
+        known = (self._learned if is_learnt else told).sustainable(workers, length_s)
         if known > 0 and (not is_learnt or self._learned.is_known):
             return known
         lasts = [queue.last for queue in self.queues if queue.last and queue.last.execution_s]
@@ -172,7 +187,7 @@ class Queries:
 
     def _line(self, query: str) -> Line:
         """What a query's rows take. A model that was told is of a job with one query."""
-        is_told = len(self._watched) == 1 and not isinstance(self._job.capacity, Learned)
+        is_told = len(self._watched) == 1 and not self._is_learnt
         return self._job.capacity if is_told else self._learned.line(query)
 
     def rest(self) -> bool:

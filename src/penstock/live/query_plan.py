@@ -78,6 +78,14 @@ def last_batch(query: StreamingQuery) -> int | None:
     return None if last is None else int(last.batchId())
 
 
+def committed_offsets(query: StreamingQuery) -> str | None:
+    """Where the only source of a query that has stopped stood after its last committed batch, as that source takes it;
+    None before the first."""
+    latest = _execution(query).commitLog().getLatestBatchId()
+    logged = logged_offsets(query, int(latest.get())) if latest.isDefined() else []
+    return json.dumps(logged[0]) if logged else None
+
+
 @dataclass(frozen=True, slots=True)
 class RunningBatch:
     """The micro-batch that a query works on now."""

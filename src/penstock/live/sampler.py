@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.apps.app import App
+from penstock.apps.app import App, Transform
 from penstock.core.errors import BadInput
 from penstock.live.batches import BatchTime, Split, Use, flags, split, tells_rows
 from penstock.live.executors import task_seconds
@@ -216,10 +216,10 @@ def _news(query: StreamingQuery, seen: Collection[int]) -> list[Mapping[str, Any
     return [report for report in reports if report["numInputRows"] and report["batchId"] not in seen]
 
 
-def called(app: App, stream: DataFrame) -> DataFrame:
-    """A user's own function may raise anything."""
+def called(app: App, stream: DataFrame, transform: Transform | None = None) -> DataFrame:
+    """The app, or one of its variants, on a stream. A user's own function may raise anything."""
     try:
-        return app.transform(stream)
+        return (transform or app.transform)(stream)
     except Exception as error:
         raise BadInput(f"app {app.name} failed: {type(error).__name__}: {_line(error)}") from None
 

@@ -63,8 +63,11 @@ class Outlook:
         if len(self._made) >= self._ahead:
             self._learn(*self._made.popleft())
         features, base = self._seen()
-        self.rate = math.exp(base + self._corrections.of(features))
+        self.rate = self._expected(arrived, features, base)
         self._made.append((features, base, self.rate))
+
+    def _expected(self, arrived: float, features: _Features, base: float) -> float:  # noqa: ARG002
+        return math.exp(base + self._corrections.of(features))
 
     def _mean(self, begin: int, end: int) -> float:
         """Events a second between two ticks, counted from the last one back."""

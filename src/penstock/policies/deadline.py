@@ -12,12 +12,13 @@ from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Decision
 from penstock.core.observation import Observation
-from penstock.models.outlook import Outlook
+from penstock.models.forecast_outlook import DEFAULT, outlook_by
 from penstock.models.tracking import Stalls, StartTimes, TrackedCapacity
+from penstock.policies.alternates import LastResort
 from penstock.policies.batch_size import with_batches
 from penstock.solvers.space import Range, Space
 
-PARTS = ("allowance", "forecast", "margin", "patience", "tracking", "caution", "batches")
+PARTS = ("allowance", "forecast", "margin", "patience", "tracking", "caution", "batches", "alternates")
 # Batches of half a minute: what a plan counts on, between those of a job in time and those of a late one.
 BATCH_S = 30.0
 # An event that has just missed a batch waits for the next: so much of the bound is not the policy's to use.
@@ -48,8 +49,14 @@ class Deadline:
         "release": Range(0.3, 1.0, 0.05),
     }
 
-    def __init__(
-        self, job: Job, phi: float = 0.0, kappa: float = 1.5, release: float = 2 / 3, without: str = ""
+    def __init__(  # noqa: PLR0913  what can be set by a person
+        self,
+        job: Job,
+        phi: float = 0.0,
+        kappa: float = 1.5,
+        release: float = 2 / 3,
+        without: str = "",
+        forecast: str = DEFAULT,
     ) -> None:
         between("deadline:phi", phi, 0, 1)
         between("deadline:kappa", kappa, 0, 100)
@@ -62,7 +69,9 @@ class Deadline:
         bound_s = job.objective.latency_s or 0.0
         self._in_batches = job.trigger_s is not None
         self._bound_s = self._left_s()
-        self.needs = frozenset({Knob.WORKERS, Knob.BATCH_SIZE} if self._limits_batches else {Knob.WORKERS})
+        self._last_resort = LastResort(job, BATCH_S if self._in_batches else None, "alternates" not in off)
+        knobs = {Knob.WORKERS, Knob.BATCH_SIZE} if self._limits_batches else {Knob.WORKERS}
+        self.needs = self._last_resort.needs | knobs
         spare = SPARE + SPARE_TICK * job.tick_s / bound_s + SPARE_BATCHES * self._in_batches if bound_s else 0.0
         self._phi = self._phi_most = phi or max(PHI_LEAST, 1 - spare)
         self._starts = StartTimes(job.kinds[0].start_s)
@@ -70,7 +79,8 @@ class Deadline:
         self._released_s = -CAUTION_S
         self._peak = 0.0
         ahead_s = self._starts.expected_s + job.tick_s
-        self._outlook = Outlook(job.tick_s, ahead_s, 0.0 if "margin" in off else kappa, learns="forecast" not in off)
+        margin, learns = 0.0 if "margin" in off else kappa, "forecast" not in off
+        self._outlook = outlook_by(forecast, job.tick_s, ahead_s, margin, learns)
         self._clock_s = 0.0
         self._past: deque[tuple[float, float]] = deque()
         """When, by the sum of the intervals, how many had arrived."""
@@ -103,7 +113,9 @@ class Deadline:
         keep = max(grow, self._workers(kept))
         count = self._job.limits.clamp(grow if grow > asked else self._given_up(asked, min(asked, keep)))
         reason = f"{why} takes {needed:.4g}/s: {grow} workers; to give some of {asked} up, {keep} must be left"
-        return Decision(self._target(seen, count), reason, self._signals(needed))
+        target, rates = self._target(seen, count), (needed, self._outlook.upper)
+        target, more = self._last_resort.applied(seen, target, rates, self._tracked.ratio)
+        return Decision(target, reason + more, self._signals(needed))
 
     def _given_up(self, asked: int, keep: int) -> int:
         """How many stay. To get one back may cost more than the bound allows, or nobody knows yet what it costs."""

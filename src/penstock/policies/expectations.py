@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.bounds import between
 from penstock.core.errors import BadInput, unknown
 from penstock.core.job import Job
 from penstock.core.observation import Observation
@@ -26,17 +27,18 @@ from penstock.models.forecast_oracle import Errors, KnownFuture, Spread
 from penstock.models.holt_winters import HoltWinters
 
 DAY_S = 86400.0
+SEASON_MOST_S = 366 * DAY_S
 ORACLES = ("oracle", "wpa", "wpo", "wpp")
 """Those that are told the truth, more or less; the other heuristics of paper 3 are told nothing."""
 HEURISTICS = ("caf", "waaf", "wpa", "wpo", "wpp")
 """Those of paper 3 §V-B, which plan only when the throughput has left its band."""
-SEEN: Mapping[str, Callable[[float], Forecaster]] = {
+SEEN: Mapping[str, Callable[[int], Forecaster]] = {
     "caf": lambda _: WindowMean(1),
     "waaf": lambda _: WindowMean(3),
-    "seasonal-naive": lambda step_s: SeasonalNaive(max(1, round(DAY_S / step_s))),
-    "holt-winters": lambda step_s: HoltWinters(max(1, round(DAY_S / step_s))),
+    "seasonal-naive": SeasonalNaive,
+    "holt-winters": HoltWinters,
 }
-"""Forecasters of what was seen."""
+"""Forecasters of what was seen, by the steps of a season."""
 NAMES = (*ORACLES, *SEEN)
 # Of a worker nothing but its last quarter of an hour is known: dips end within minutes, and have no season.
 SPEED_STEPS = 3
@@ -50,10 +52,12 @@ class Sight:
     step_s: float
     errors: Errors
     seed: int = 0
+    season_s: float = DAY_S
 
     def __post_init__(self) -> None:
         if self.forecast not in NAMES:
             raise unknown("forecast", self.forecast, NAMES)
+        between("season_s", self.season_s, self.step_s, SEASON_MOST_S)
 
 
 class Expectations:
@@ -66,16 +70,20 @@ class Expectations:
         self._sources = job.dataflow.sources
         self._truth = _step_rates(job, sight.step_s) if sight.forecast in ORACLES else {}
         make = SEEN.get(sight.forecast, SEEN["caf"])
-        self._rates = {name: make(sight.step_s) for name in self._sources}
+        self._rates = {name: make(max(1, round(sight.season_s / sight.step_s))) for name in self._sources}
         self._speeds: dict[str, WindowMean] = {}
         self._kinds: dict[str, str] = {}
         self._ticks: list[dict[str, float]] = []
         self._noted = False
         self.clock_s = 0.0
+        self.is_step_end = False
+        """Has a step just ended?"""
 
     def note(self, seen: Observation) -> None:
         """One tick more."""
-        self.clock_s += seen.span_s
+        before, self.clock_s = self.clock_s, self.clock_s + seen.span_s
+        # Ticks of a live clock come a little early or late: a step ends with the tick that is nearest to its end.
+        self.is_step_end = self._step(self.clock_s) > self._step(before)
         share = seen.input_rate / len(self._sources)
         found = {name: seen.operators[name].input_rate if name in seen.operators else share for name in self._sources}
         self._ticks.append(found)
@@ -86,10 +94,9 @@ class Expectations:
             self._ticks, self._noted = [], True
         self._note_speeds(seen)
 
-    @property
-    def is_step_end(self) -> bool:
-        """Has a step just ended?"""
-        return abs(self.clock_s / self._sight.step_s - round(self.clock_s / self._sight.step_s)) < 1e-6
+    def _step(self, clock_s: float) -> int:
+        """Steps that have ended, where a tick's half is as good as none."""
+        return int((clock_s + min(self._job.tick_s, self._sight.step_s) / 2 - 1e-6) / self._sight.step_s)
 
     def rates(self, steps: int) -> dict[str, Sequence[float]]:
         """Messages a second at each source."""

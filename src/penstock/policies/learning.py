@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from penstock.core.loop import Decision, Policy
 from penstock.core.observation import Batch, Observation
+from penstock.models.alternate_capacity import AlternateCapacity
 from penstock.models.learned import Learned
 
 # What a restart shows again: sizes of batches that a job sees in the course of some hours.
@@ -22,14 +23,20 @@ class Learning:
     14400.0
     """
 
-    def __init__(self, inside: Policy, model: Learned) -> None:
+    def __init__(self, inside: Policy, model: Learned | AlternateCapacity) -> None:
         self.inside, self._model = inside, model
         self.needs, self.memory_s = inside.needs, max(MEMORY_S, inside.memory_s)
         self._ended: dict[str, float] = {}
+        self._alternate: Mapping[str, str] = {}
 
     def decide(self, seen: Observation) -> Decision:
+        is_same, self._alternate = seen.running.alternate == self._alternate, seen.running.alternate
+        if isinstance(self._model, AlternateCapacity):
+            self._model.follow(seen.running.alternate)
         self._model.mix({name: stats.input_rate for name, stats in seen.operators.items()})
         for query, batch in self._new_batches(seen):
+            if not is_same:  # nobody tells which implementation did it
+                continue
             ended_s = seen.time_s - batch.age_s
             crew = [f"{name}@{since_s}" for name, since_s in _running(seen) if since_s < ended_s]
             self._model.note(query, batch.rows, batch.execution_s - batch.fixed_s, batch.fixed_s, crew)

@@ -15,9 +15,10 @@ from penstock.core.loop import Decision
 from penstock.core.objective import application_value, relative_throughput
 from penstock.core.observation import Observation
 from penstock.models.forecast_oracle import Errors
-from penstock.policies.expectations import HEURISTICS, Expectations, Sight, spread_of
+from penstock.policies.expectations import DAY_S, HEURISTICS, Expectations, Sight, spread_of
 from penstock.policies.plasticc_plan import Plan, check_spans, paid_since, steps_ahead
 from penstock.policies.plasticc_price import Prices
+from penstock.policies.plasticc_shared import Horizon, SharedPlan
 from penstock.solvers.initial import deploy
 from penstock.solvers.layout import Interval, Layout, Machine, hours_end
 from penstock.solvers.lookahead import Planned, Rules, look_ahead
@@ -32,11 +33,12 @@ class Plasticc:
     Every `plan_s`, a plan for the next `interval_s`: the least that keeps the relative throughput in its band, by one
     instance more or less or another alternate, whichever profits more. Workers are launched ahead by their start;
     those without instances go when their paid hour ends. With the forecasts caf, waaf, wpa, wpo and wpp it plans when
-    the throughput has left its band.
+    the throughput has left its band. Where nobody can place operators, all workers serve all of them, and the plan is
+    of workers and alternates (`plasticc_shared`).
     """
 
     source: ClassVar[str] = "paper 3, Algorithm 1"
-    needs = frozenset({Knob.WORKERS, Knob.PLACEMENT, Knob.ALTERNATE})
+    needs: frozenset[Knob] = frozenset({Knob.WORKERS, Knob.PLACEMENT, Knob.ALTERNATE})
 
     def __init__(  # noqa: PLR0913  what can be set is what the paper varies
         self,
@@ -55,8 +57,9 @@ class Plasticc:
         spread: str = "variance",
         charge: str = "hour",
         seed: int = 0,
+        season_s: float = DAY_S,
     ) -> None:
-        sight = Sight(forecast, step_s, Errors(error, bias, spread_of(spread)), seed)
+        sight = Sight(forecast, step_s, Errors(error, bias, spread_of(spread)), seed, season_s)
         check_spans(job, least, epsilon, (interval_s, plan_s, step_s))
         if planner not in PLANNERS:
             raise unknown("planner", planner, PLANNERS)
@@ -74,9 +77,16 @@ class Plasticc:
         self._relative: float | None = None
         self._valued: tuple[Mapping[str, str], float] = ({}, application_value(job.dataflow))
         # A season, for those who learn one, or what the last plan was made from.
-        self.memory_s = 2 * 86400.0 if forecast in ("holt-winters", "seasonal-naive") else interval_s + plan_s
+        self.memory_s = 2 * season_s if forecast in ("holt-winters", "seasonal-naive") else interval_s + plan_s
+        self._shared: SharedPlan | None = None
+        if Knob.PLACEMENT not in job.knobs:
+            told = Horizon(step_s, plan_s, self._steps, least, sigma, period_s)
+            self._shared = SharedPlan(job, sight, told)
+            self.needs = self._shared.needs
 
     def decide(self, seen: Observation) -> Decision:
+        if self._shared is not None:
+            return self._shared.decide(seen)
         self._ahead.note(seen)
         self._note(seen)
         why = self._why(seen)

@@ -20,6 +20,8 @@ from penstock.core.files import reads
 from penstock.core.job import Job
 from penstock.core.loop import Decision, Policy
 from penstock.core.observation import Observation
+from penstock.models.alternate_capacity import AlternateCapacity
+from penstock.policies.alternates import Following, knowing_alternates
 from penstock.policies.batch_size import BatchSize
 from penstock.policies.clairvoyant import Clairvoyant
 from penstock.policies.deadline import Deadline
@@ -122,11 +124,12 @@ class Named:
         for name, parameter in parameters_of(self.maker).items():
             if parameter.default is parameter.empty and name not in own:
                 raise BadInput(f"policy {self.name} needs {name}: write {self.name}:{name}=…")
+        job = knowing_alternates(job)
         policy: Policy = _explained(self.name, lambda: self.maker(job, **own))
-        if self.maker in POLICIES.values():
-            return policy
-        _check_policy(policy, self.name)
-        return _Watched(policy, self.name)
+        if self.maker not in POLICIES.values():
+            _check_policy(policy, self.name)
+            policy = _Watched(policy, self.name)
+        return Following(policy, job.capacity) if isinstance(job.capacity, AlternateCapacity) else policy
 
 
 def _around(text: str, rest: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.core.allocation import Allocation
+from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import BadInput
 from penstock.core.journal import Header, Journal
 from penstock.core.loop import Step
@@ -111,13 +111,18 @@ def change(before: Allocation, after: Allocation) -> str:
 
     >>> change(Allocation.of(2), Allocation.of(3)), change(Allocation.of(2), Allocation.of(2))
     ('2 → 3 workers', '2 workers, as before')
+    >>> change(Allocation.of(2), Allocation(Allocation.of(2).workers, alternate={"visitors": "sampled"}))
+    '2 workers, visitors by sampled'
     """
     if before == after:
         return f"{show.several(len(after.workers), 'worker')}, as before"
+    switched = [f"{name} by {kind}" for name, kind in after.alternate.items() if kind != before.alternate.get(name, "")]
     if len(before.workers) != len(after.workers):
-        return f"{len(before.workers)} → {show.several(len(after.workers), 'worker')}"
-    moved = sorted(knob.value.removeprefix("the ") for knob in after.turned(before))
-    return f"{show.several(len(after.workers), 'worker')}, other {', '.join(moved)}"
+        resized = f"{len(before.workers)} → {show.several(len(after.workers), 'worker')}"
+        return ", ".join([resized, *switched])
+    moved = sorted(knob.value.removeprefix("the ") for knob in after.turned(before) - {Knob.ALTERNATE})
+    other = [f"other {', '.join(moved)}"] if moved else []
+    return ", ".join([show.several(len(after.workers), "worker"), *other, *switched])
 
 
 def why_record(found: Why) -> dict[str, Any]:

@@ -61,7 +61,8 @@ def _seen_last(header: Header, step: Step, missed: bool | None) -> list[Figure]:
 def _asked(step: Step) -> str:
     running, asked = len(step.seen.running.workers), len(step.target.workers)
     said = "all of them run" if asked == running else "starting" if asked > running else "leaving"
-    return f"{asked} asked for, {said}"
+    alternates = "".join(f"; {name} by {kind}" for name, kind in step.seen.running.alternate.items())
+    return f"{asked} asked for, {said}{alternates}"
 
 
 def _needed(rate: float, capacity: float) -> str:
@@ -117,6 +118,7 @@ def standing(live: LiveRun, now_s: float) -> dict[str, Any]:
         "silent_s": live.silent_s(now_s),
         "missed": live.missed,
         "now": seen,
+        "alternate": dict(step.seen.running.alternate) if step else {},
         "signals": dict(step.decision.signals) if step else {},
         "score": {name: getattr(run.score, name) for name in names},
         "decisions": [decision_record(entry, live.header) for entry in live.decisions.last(10)],

@@ -44,6 +44,7 @@ class MicroBatches(OneQueue):
     """Spark's rules: triggers align to the clock, an overrun starts the next batch at once, no rows mean no batch."""
 
     __slots__ = (
+        "_alternate",
         "_arrived_until_s",
         "_drained_s",
         "_ended",
@@ -76,7 +77,8 @@ class MicroBatches(OneQueue):
         self._fixed = (-1.0, 0.0)  # the workers that were asked for last, and the fixed time with them
         self._rule: BatchRule | None = None
         self._limit: float | None = None
-        self.knobs = frozenset({Knob.BATCH_SIZE})
+        self._alternate: Mapping[str, str] = {}
+        self.knobs |= {Knob.BATCH_SIZE}
 
     def advance(self, segment: Segment, arriving: Mapping[str, float]) -> None:
         rate, now_s = sum(arriving.values()), segment.begin_s
@@ -129,9 +131,12 @@ class MicroBatches(OneQueue):
         return self._limit or math.inf
 
     def apply(self, target: Allocation) -> None:
-        self._rule = target.batch
+        """Batch sizes and alternates are those of the next batch."""
+        self._rule, self._alternate = target.batch, target.alternate
 
     def _begun(self, rows: float, start_s: float, segment: Segment) -> _Running:
+        if Knob.ALTERNATE in self.knobs:
+            self.switch(self._alternate)
         slow = math.exp(self._spec.spread * float(self._rng.standard_normal())) if self._spec.spread else 1.0
         settled = max(0.0, segment.workers - (segment.joined - self._joined))
         crew = frozenset(segment.speeds) if self._spec.drains else frozenset()

@@ -9,6 +9,7 @@ from penstock.core.allocation import Allocation, Knob
 from penstock.core.dataflow import Dataflow
 from penstock.core.job import CapacityModel
 from penstock.core.observation import Batch, BatchInWork, OperatorStats
+from penstock.models.alternate_capacity import AlternateCapacity
 from penstock.sim.engine import Segment, Served
 from penstock.sim.fifo import Fifo
 
@@ -55,9 +56,18 @@ class OneQueue:
             )
             for each in flow.operators
         )
+        if any(len(each.alternates) > 1 for each in self.flow.operators):
+            self.capacity, self.knobs = AlternateCapacity(self.capacity, self.flow), self.knobs | {Knob.ALTERNATE}
 
     def apply(self, target: Allocation) -> None:
-        """Nothing but the number of workers can be changed."""
+        """Take over the alternates; nothing else but the number of workers can be changed."""
+        self.switch(target.alternate)
+
+    def switch(self, alternate: Mapping[str, str]) -> None:
+        """From now on these implementations serve: workers do more, or less, by the ratio of the costs."""
+        if isinstance(self.capacity, AlternateCapacity):
+            self.capacity.follow(alternate)
+            self._known = (-1.0, 0.0, 0.0)
 
     def note(self, segment: Segment) -> float:
         """Count what the workers could do in a segment; returns their capacity."""

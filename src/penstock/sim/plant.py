@@ -8,7 +8,9 @@ import numpy as np
 
 from penstock.core.allocation import Allocation, Knob
 from penstock.core.errors import BadInput, PlantError
+from penstock.core.job import CapacityModel
 from penstock.core.observation import BatchInWork, Observation
+from penstock.models.alternate_capacity import AlternateCapacity
 from penstock.sim.engine import Served
 from penstock.sim.gauges import Gauges
 from penstock.sim.scenario import Scenario
@@ -32,7 +34,9 @@ class SimulatedPlant:
         self._engine.apply(self._fleet.target)
         self.knobs = frozenset({Knob.WORKERS}) | self._engine.knobs
         self._gauges = Gauges(scenario, noise_rng)
-        self._told = scenario.believed or scenario.capacity
+        self._told: CapacityModel = scenario.believed or scenario.capacity
+        if Knob.ALTERNATE in self.knobs and Knob.PLACEMENT not in self.knobs:
+            self._told = AlternateCapacity(self._told, scenario.dataflow)
         self._trigger_s = scenario.trigger_s
         self._sources = scenario.dataflow.sources
         self._clock_s = 0.0
@@ -66,6 +70,9 @@ class SimulatedPlant:
         except BadInput as error:
             raise PlantError(str(error)) from None
         self._fleet.resize(target, self._clock_s)
+        if isinstance(self._told, AlternateCapacity):
+            self._told.follow(target.alternate)
+            self._capacity = (-1.0, 0.0)
 
     def _advance(self, time_s: float, rate: float, arriving: Mapping[str, float]) -> None:
         """One interval further, while so many events a second arrive, in all and at each source."""

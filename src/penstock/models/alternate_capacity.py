@@ -1,0 +1,88 @@
+"""How much workers can do with the implementations that run now: learnt with these, else by their relative cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+
+from penstock.core.dataflow import Dataflow
+from penstock.core.job import CapacityModel
+from penstock.models.learned import Learned
+
+
+class AlternateCapacity:
+    """A capacity model of a job whose operators have alternates; what it was told is of their first ones.
+
+    >>> from penstock.core.dataflow import Alternate, Operator
+    >>> full, sampled = Alternate("full", 1.0), Alternate("sampled", 0.25, value=0.9)
+    >>> model = AlternateCapacity(Learned(), Dataflow((Operator("images", alternates=(full, sampled)),)))
+    >>> model.note("images", rows=8000.0, work_s=4.0, fixed_s=1.0, crew=("w1", "w2"))
+    >>> model.capacity(4)
+    4000.0
+    >>> model.follow({"images": "sampled"})
+    >>> model.capacity(4)
+    16000.0
+    """
+
+    def __init__(self, told: CapacityModel, flow: Dataflow) -> None:
+        self._told, self._flow = told, flow
+        self._first = flow.switched({}).demand_s
+        self._costs: dict[tuple[tuple[str, str], ...], float] = {}
+        self._learnt: dict[float, Learned] = {1.0: told} if isinstance(told, Learned) else {}
+        self.cost = 1.0
+        """Of an event with what runs now, relative to the first alternates."""
+
+    @property
+    def learns(self) -> bool:
+        return bool(self._learnt)
+
+    def follow(self, alternate: Mapping[str, str]) -> None:
+        """From now on these implementations run."""
+        self.cost = self.cost_of(alternate)
+
+    def cost_of(self, alternate: Mapping[str, str]) -> float:
+        """Of an event with these implementations, relative to the first ones."""
+        key = tuple(sorted(alternate.items()))
+        if key not in self._costs:
+            self._costs[key] = self._flow.switched(dict(alternate)).demand_s / self._first if self._first else 1.0
+        return self._costs[key]
+
+    def note(self, query: str, rows: float, work_s: float, fixed_s: float, crew: Collection[str]) -> None:
+        """Take in a batch that what runs now has done."""
+        self._learning.note(query, rows, work_s, fixed_s, crew)
+
+    def mix(self, rates: Mapping[str, float]) -> None:
+        """Take in how many rows of each query come."""
+        self._learning.mix(rates)
+
+    def capacity(self, workers: float) -> float:
+        model, times = self._best(self.cost)
+        return model.capacity(workers) * times
+
+    def fixed_s(self, workers: float) -> float:
+        return self._best(self.cost)[0].fixed_s(workers)
+
+    def sustainable(self, workers: float, trigger_s: float | None) -> float:
+        return self.sustainable_at(self.cost, workers, trigger_s)
+
+    def sustainable_at(self, cost: float, workers: float, trigger_s: float | None) -> float:
+        """The same with implementations of another relative cost."""
+        model, times = self._best(cost)
+        return model.sustainable(workers, trigger_s) * times
+
+    @property
+    def _learning(self) -> Learned:
+        return self._learnt.setdefault(self.cost, Learned())
+
+    def _best(self, cost: float) -> tuple[CapacityModel, float]:
+        """A model, and what to multiply it by: learnt at this cost, or at the nearest one."""
+        known = [each for each, model in self._learnt.items() if model.is_known]
+        if not known:
+            return self._told, 1 / cost
+        nearest = min(known, key=lambda each: abs(math.log(each / cost)))
+        return self._learnt[nearest], nearest / cost
+
+
+def relative_costs(capacity: CapacityModel, flow: Dataflow) -> AlternateCapacity:
+    """The model as one that knows alternates, where it is none yet."""
+    return capacity if isinstance(capacity, AlternateCapacity) else AlternateCapacity(capacity, flow)
