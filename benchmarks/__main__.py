@@ -6,7 +6,15 @@ import sys
 from importlib import import_module
 
 NAMES = ("replay", "bound", "report", "sweep", "trace", "subsets", "decide", "arrivals", "fugu", "plasticc", "mead")
-LONG = ("mst", "live", "foreign", "faults", "bound_traces", "deadline")  # by name only: they take long, or need files
+LONG = (
+    "mst",
+    "live",
+    "shares",
+    "foreign",
+    "faults",
+    "bound_traces",
+    "deadline",
+)  # by name only: they take long, or need files
 
 
 def main(words: list[str]) -> int:

@@ -1,7 +1,7 @@
-"""Log analysis of three queries over Kafka (paper 4 §VI): a parser, and behind it a counter and a matcher.
+"""Log analysis of three queries over Kafka (paper 4 §VI): a parser, then a counter and a matcher.
 
-Each reads one topic and writes another. A line keeps the header `us`, the microseconds at which it was sent: Kafka's own
-timestamps are milliseconds, of which a bursty stream has many alike.
+Each reads one topic and writes another. A line keeps the header `us`, the microseconds at which it was sent:
+Kafka's own timestamps are milliseconds, of which a bursty stream has many alike.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORDS = ("select", "union", "script", "passwd", "admin", "login", "cart", "page
 
 @dataclass(frozen=True, slots=True)
 class LogOperator:
-    """One query of the job: what it reads and writes (topics by their role), and how much of a core its whole share is."""
+    """One query: what it reads and writes (topics by their role), and how much of a core its whole share is."""
 
     name: str
     reads: str
@@ -71,7 +71,7 @@ def match(rows: DataFrame) -> DataFrame:
 
 
 def _patterns() -> Iterator[str]:
-    """Words that follow each other within some parameters, and names that come again: work in proportion to the line."""
+    """Words that follow each other, and names that come again, within some parameters: work grows with the line."""
     for word, other in zip(_WORDS, (*_WORDS[3:], *_WORDS[:3]), strict=True):
         yield rf"(?i){word}=\d+&(?:[a-z]+=\d+&){{0,6}}{other}="
     for between in range(1, REPEATS + 1):
@@ -115,7 +115,9 @@ def log_lines(lines: int, seed: int = 0) -> list[str]:
     """Lines of a web server's log; two of a hundred are cut short."""
     rng = np.random.default_rng(seed)
     lengths = (rng.standard_gamma(2.0, lines) * QUERY_CHARS / 2).astype(int)
-    return [_line(rng, length, is_cut=draw < MALFORMED) for length, draw in zip(lengths, rng.random(lines), strict=True)]
+    return [
+        _line(rng, length, is_cut=draw < MALFORMED) for length, draw in zip(lengths, rng.random(lines), strict=True)
+    ]
 
 
 def _line(rng: np.random.Generator, length: int, is_cut: bool) -> str:

@@ -30,6 +30,7 @@ COMMANDS = {
     "trace": "make a rate series of a raw log (a Spark job)",
     "replay": "compare policies on a rate series: cost, violations, scaling actions",
     "run": "run a streaming app that scales itself",
+    "shares": "run a log analysis whose CPU shares follow its load",
     "measure": "measure how much an app can take, on a real Spark cluster",
     "doctor": "check the configuration of a job, a script or this machine",
     "apps": "list the apps that can be measured",

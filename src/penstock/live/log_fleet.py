@@ -139,4 +139,6 @@ def _need_groups(holding: Holding) -> Groups:
             for folder in trial.folders:
                 remove_cgroup(folder)
             return groups
-    raise BadInput("no right to make cgroups here: CPU shares are quotas of cgroups; run as root, or in a slice of yours")
+    raise BadInput(
+        "no right to make cgroups here: CPU shares are quotas of cgroups; run as root, or in a slice of yours"
+    )

@@ -53,7 +53,8 @@ def start(
     writer = rows.writeStream.format("kafka").options(**sink.writer_options(), includeHeaders="true")
     writer = writer.option("checkpointLocation", str(checkpoint)).outputMode("update").queryName(operator.name)
     if operator.is_real_time:
-        return writer.trigger(realTime=REAL_TIME).start()
+        query: StreamingQuery = writer.trigger(realTime=REAL_TIME).start()  # type: ignore[call-overload]  # not in its stubs
+        return query
     return writer.trigger(processingTime=f"{operator.trigger_s:g} seconds").start()
 
 

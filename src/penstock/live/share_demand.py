@@ -15,6 +15,7 @@ from penstock.models.queues.demand import Demand, learn_demand
 
 EVERY_S = 1.0
 LINES_LEAST = 100
+ERROR_MOST = 0.25
 DONE_AT = {"parser": PARSED, "matcher": MATCHED}
 
 
@@ -31,19 +32,26 @@ def measured_demand(
     new = reader.take()
     came = min(len(new[role].time_s) for role in DONE_AT.values())
     if came < LINES_LEAST:
-        raise ExternalError(f"{came} lines were matched within {seconds:.0f} s: {LINES_LEAST} are needed to learn costs")
+        raise ExternalError(
+            f"{came} lines were matched within {seconds:.0f} s: {LINES_LEAST} are needed to learn costs"
+        )
     return {name: _demand([each[name] for each in used], times_s, new[role]) for name, role in DONE_AT.items()}
 
 
 def _demand(used: Sequence[float], times_s: Sequence[float], records: Records) -> Demand:
     rows, _ = np.histogram(records.time_s, bins=times_s)
-    return learn_demand([float(each) for each in rows], list(np.diff(used)), float(np.mean(np.diff(times_s))))
+    span_s = float(np.mean(np.diff(times_s)))
+    lined = learn_demand([float(each) for each in rows], list(np.diff(used)), span_s)
+    if lined.error_s <= ERROR_MOST * lined.mean_s:
+        return lined
+    # Too steady a rate, or too busy a machine: all CPU is put down to the lines, which errs on the safe side.
+    return Demand((used[-1] - used[0]) / float(rows.sum()), lined.error_s, 0.0)
 
 
 def costs_s(demands: Mapping[str, Demand], least: float) -> dict[str, float]:
     """Seconds of a line at an operator that has its whole share.
 
-    What it uses without lines is not there for lines: the cost is right at the least share, and above it on the safe side.
+    What it uses without lines is not there for lines: right at the least share, and above it on the safe side.
 
     >>> costs_s({"matcher": Demand(0.002, 0.0, 0.02)}, least=0.4)
     {'matcher': 0.004444444444}

@@ -67,6 +67,7 @@ class SharePlant:
         self._reader.take()  # what came before is nobody's
         self._counts: dict[str, tuple[int, int]] = {}
         self._last_sent_s: float | None = None
+        self._held: dict[str, Records] = {}
         for name in OPERATORS:
             self._limit(name, 1.0)
         self.origin_s = time.time()
@@ -82,7 +83,7 @@ class SharePlant:
             now_s, cpu_s = time.time(), self._fleet.cpu_seconds()
         except (ExternalError, OSError) as error:
             raise PlantError(str(error)) from None
-        new = self._reader.take()
+        new = self._until(now_s, self._reader.take())
         gaps_s = self._follow(new)
         self._seen_any = self._seen_any or bool(len(new[MATCHED].sent_s))
         if not self._seen_any:
@@ -105,6 +106,11 @@ class SharePlant:
         """Nothing goes on between two ticks."""
 
     @property
+    def target(self) -> Allocation:
+        """The shares in force."""
+        return self._target
+
+    @property
     def awaited(self) -> list[str]:
         return [name for name, lines in self._lines.items() if not lines.processed]
 
@@ -122,6 +128,17 @@ class SharePlant:
             self._fleet.limit(name, share)
         except OSError as error:
             raise PlantError(f"the quota of {name} cannot be set: {error.strerror or error}") from None
+
+    def _until(self, now_s: float, new: Mapping[str, Records]) -> Mapping[str, Records]:
+        """To read topics takes a moment: what came meanwhile belongs to the next interval."""
+        found = {}
+        for role, records in new.items():
+            held = self._held.get(role)
+            time_s = np.concatenate([held.time_s, records.time_s]) if held else records.time_s
+            sent_s = np.concatenate([held.sent_s, records.sent_s]) if held else records.sent_s
+            cut = int(np.searchsorted(np.maximum.accumulate(time_s), now_s, side="right")) if len(time_s) else 0
+            found[role], self._held[role] = Records(time_s[:cut], sent_s[:cut]), Records(time_s[cut:], sent_s[cut:])
+        return found
 
     def _follow(self, new: Mapping[str, Records]) -> Floats:
         """Take note of records that came; returns the gaps between the lines."""

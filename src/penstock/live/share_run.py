@@ -6,13 +6,13 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from penstock.apps.logs import OPERATORS, flow
-from penstock.core.errors import BadInput, ExternalError
+from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.journal import Header
 from penstock.core.kinds import WorkerKind
@@ -114,7 +114,9 @@ def learnt_costs(wanted: SharesWanted, fleet: LogFleet, reader: RoleRecords) -> 
     log.info("measuring for %.0f s what a line costs each operator", wanted.learn_s)
     demands = measured_demand(fleet, reader, wanted.learn_s)
     for name, each in demands.items():
-        told = f"{1e3 * each.mean_s:.2f} ± {1e3 * each.error_s:.2f} ms of CPU a line, {each.idle:.3f} cores without lines"
+        told = (
+            f"{1e3 * each.mean_s:.2f} ± {1e3 * each.error_s:.2f} ms of CPU a line, {each.idle:.3f} cores without lines"
+        )
         log.info("%s: %s", name, told)
     return costs_s(demands, wanted.least)
 
@@ -138,7 +140,9 @@ def controlled(
         ControllerParts(plant, policy, job, faults, recorder, is_dry=wanted.is_dry, asked=asked[0], pause=pause), told
     )
     controller.start()
-    log.info("controlling shares: policy %s, objective %s, a decision every %g s", wanted.policy, job.objective, job.tick_s)
+    log.info(
+        "controlling shares: policy %s, objective %s, a decision every %g s", wanted.policy, job.objective, job.tick_s
+    )
     pause.listen()
     return controller
 
@@ -160,7 +164,9 @@ def checked(wanted: SharesWanted) -> SharesWanted:
     policy = Named.parse(wanted.policy).build_safe(job)
     if missing := policy.needs - SharePlant.knobs:
         what = " and ".join(sorted(knob.value for knob in missing))
-        raise BadInput(f"policy {wanted.policy} needs {what}: only CPU shares can be changed here (mead, share-threshold)")
+        raise BadInput(
+            f"policy {wanted.policy} needs {what}: only CPU shares can be changed here (mead, share-threshold)"
+        )
     if wanted.journal and wanted.journal.exists() and wanted.journal.stat().st_size:
         raise BadInput(f"the journal {wanted.journal} exists: what it tells of is over; name another file")
     return wanted
