@@ -8,16 +8,19 @@ from typing import ClassVar
 
 from penstock.core.allocation import Allocation, Knob
 from penstock.core.bounds import between
-from penstock.core.errors import BadInput
+from penstock.core.errors import BadInput, unknown
 from penstock.core.job import Job
 from penstock.core.loop import Decision
 from penstock.core.observation import Observation
+from penstock.models.count_margin import CountMargin
 from penstock.models.outlook import Outlook
 from penstock.models.tracking import Stalls, StartTimes, TrackedCapacity
 from penstock.policies.batch_size import with_batches
 from penstock.solvers.space import Range, Space
 
 PARTS = ("allowance", "forecast", "margin", "patience", "tracking", "caution", "batches")
+# What more than expected may come: by how far off expectations were, or by a bursty process fitted to the counts.
+MARGINS = ("residual", "arrivals")
 # Batches of half a minute: what a plan counts on, between those of a job in time and those of a late one.
 BATCH_S = 30.0
 # An event that has just missed a batch waits for the next: so much of the bound is not the policy's to use.
@@ -48,12 +51,20 @@ class Deadline:
         "release": Range(0.3, 1.0, 0.05),
     }
 
-    def __init__(
-        self, job: Job, phi: float = 0.0, kappa: float = 1.5, release: float = 2 / 3, without: str = ""
+    def __init__(  # noqa: PLR0913  each is one number of the rule, and has a default
+        self,
+        job: Job,
+        phi: float = 0.0,
+        kappa: float = 1.5,
+        release: float = 2 / 3,
+        margin: str = "residual",
+        without: str = "",
     ) -> None:
         between("deadline:phi", phi, 0, 1)
         between("deadline:kappa", kappa, 0, 100)
         between("deadline:release", release, 0, 1)
+        if margin not in MARGINS:
+            raise unknown("deadline: margin", margin, MARGINS)
         off = frozenset(filter(None, without.split("+")))
         if off - set(PARTS):
             raise BadInput(f"deadline:without={without}: its parts are {', '.join(PARTS)}, joined by +")
@@ -70,7 +81,9 @@ class Deadline:
         self._released_s = -CAUTION_S
         self._peak = 0.0
         ahead_s = self._starts.expected_s + job.tick_s
-        self._outlook = Outlook(job.tick_s, ahead_s, 0.0 if "margin" in off else kappa, learns="forecast" not in off)
+        counts = CountMargin(job.tick_s, ahead_s) if margin == "arrivals" else None
+        kappa = 0.0 if "margin" in off else kappa
+        self._outlook = Outlook(job.tick_s, ahead_s, kappa, learns="forecast" not in off, counts=counts)
         self._clock_s = 0.0
         self._past: deque[tuple[float, float]] = deque()
         """When, by the sum of the intervals, how many had arrived."""
