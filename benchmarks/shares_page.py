@@ -70,7 +70,7 @@ def _counter(fixed: Mapping[str, Figures]) -> list[str]:
     ]
     if not rows:
         return []
-    head = "The counter has a batch every 5 s (Spark's real-time mode keeps no state), and the model of micro-batches:"
+    head = "The counter has a batch every 5 s (real-time mode keeps no state), and the model of micro-batches:"
     return [
         head,
         "",
@@ -99,8 +99,8 @@ def _loop(done: Mapping[str, Figures], bound_s: float) -> list[str]:
         times = f"{_ms(each['mean_s'])}, {_ms(each['p95_s'])}"
         mark = " (the best fixed)" if name == best else ""
         lines.append(
-            f"| [{name}]({name}.jsonl){mark} | `{each['policy']}` | {each['share']:.1%} | {each['cores']:.2f} | {times} |"
-            f" {each['late']:.1%} | {'yes' if kept[name] else '**no**'} | {each['actions']} |"
+            f"| [{name}]({name}.jsonl){mark} | `{each['policy']}` | {each['share']:.1%} | {each['cores']:.2f} |"
+            f" {times} | {each['late']:.1%} | {'yes' if kept[name] else '**no**'} | {each['actions']} |"
         )
     return [*lines, "", "`penstock serve docs/live/shares/mead.jsonl` shows one; [the report](report.html) draws all."]
 

@@ -15,7 +15,7 @@ class CountMargin:
     """A Markov-modulated Poisson process of two states, by the variance and covariances of counts of the last hours.
 
     Counts that lie j ticks apart have the covariance c·γʲ⁻¹, so m ticks have m·v + 2·Σ (m − j)·c·γʲ⁻¹. The quantile
-    is a gamma's with that mean and variance (Wilson and Hilferty); `kappa` is how many deviations a normal would lie above.
+    is a gamma's with that mean and variance (Wilson and Hilferty); `kappa` is its place among a normal's deviations.
 
     >>> margin = CountMargin(tick_s=10.0, ahead_s=100.0)
     >>> for count in [90, 110, 95, 105] * 50: margin.note(count)
