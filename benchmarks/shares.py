@@ -54,7 +54,7 @@ LOOPS = {
 }
 RUNS = FIXED | LOOPS
 # So that any piece has something of both.
-ORDER = ("fixed-40", "fixed-70", "mead", "threshold", "fixed-100", "fixed-55", "mead-half", "mg1", "fixed-85")
+ORDER = ("fixed-40", "mead", "fixed-70", "threshold", "fixed-100", "fixed-55", "mead-half", "mg1", "fixed-85")
 
 
 @dataclass(frozen=True, slots=True)
