@@ -12,7 +12,9 @@ import pytest
 from penstock.apps.logs import COUNTED, LINES, MATCHED, PARSED
 from penstock.core.errors import BadInput, ExternalError, PlantError
 from penstock.core.objective import Objective
+from penstock.live.log_fleet import need_groups
 from penstock.live.log_records import Records
+from penstock.live.resources import hold
 from penstock.live.share_demand import costs_s, measured_demand
 from penstock.live.share_plant import SharePlant
 from penstock.live.share_run import SharesWanted, checked
@@ -143,3 +145,9 @@ def test_an_operator_that_needs_more_than_the_least_share_without_lines_is_refus
 def test_a_policy_of_workers_is_refused_before_anything_starts() -> None:
     with pytest.raises(BadInput, match="only CPU shares"):
         checked(SharesWanted(policy="threshold"))
+
+
+def test_without_the_right_to_make_cgroups_it_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.live.log_fleet.find_groups", list)
+    with hold("test") as holding, pytest.raises(BadInput, match="no right to make cgroups"):
+        need_groups(holding)

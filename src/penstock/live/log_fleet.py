@@ -55,7 +55,7 @@ class LogFleet:
         need_java()
         with hold("shares") as holding:
             fleet = cls(holding, source)
-            groups = _need_groups(holding)
+            groups = need_groups(holding)
             made = [topic for topic in fleet.topics.values() if topic != source.topic]
             with source.admin() as admin:
                 for topic in made:
@@ -130,7 +130,7 @@ class LogFleet:
         return last_words(self._log(name)) or "it said nothing"
 
 
-def _need_groups(holding: Holding) -> Groups:
+def need_groups(holding: Holding) -> Groups:
     """Without cgroups there are no shares: refused."""
     for number, groups in enumerate(find_groups()):
         trial = groups(f"penstock-{holding.mark}-trial-{number}")
