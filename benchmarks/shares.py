@@ -81,10 +81,11 @@ def main(*words: str) -> None:
         with Broker.start() as broker:
             broker.create_topic("lines")
             with (
-                Feeding(broker, WARM_S + LEARN_S + 50.0),
+                Feeding(broker, 600.0),
                 warm_fleet(broker.source("lines"), WARM_S) as (fleet, reader),
             ):
                 warm = Warm(broker, fleet, reader, _costs_s(fleet, reader), options.seconds)
+                feeding.end()  # a start takes half a minute, or two: lines come until costs are learnt
                 for name in todo:
                     _drained(reader)
                     run(warm, name)
@@ -117,12 +118,15 @@ class Feeding:
         )
         self.sent = 0
 
+    def end(self) -> None:
+        self._process.kill()
+
     def __enter__(self) -> Feeding:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
-            self._process.kill()
+            self.end()
         self.sent = int(self._process.communicate()[0] or 0)
 
 
