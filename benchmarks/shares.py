@@ -81,7 +81,7 @@ def main(*words: str) -> None:
         with Broker.start() as broker:
             broker.create_topic("lines")
             with (
-                Feeding(broker, 600.0),
+                Feeding(broker, 600.0) as feeding,
                 warm_fleet(broker.source("lines"), WARM_S) as (fleet, reader),
             ):
                 warm = Warm(broker, fleet, reader, _costs_s(fleet, reader), options.seconds)
