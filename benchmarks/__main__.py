@@ -13,6 +13,7 @@ LONG = (
     "fleet",
     "tuned",
     "alternates",
+    "shares",
     "foreign",
     "faults",
     "bound_traces",

@@ -86,7 +86,7 @@ def test_a_journal_that_cannot_be_gone_on_with_is_refused_before_a_cluster_start
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "rates.csv").write_text("time,arrivals\n")
-    monkeypatch.setattr("penstock.cli.run._log_to_stderr", lambda: None)  # its handler would outlive this test's stderr
+    monkeypatch.setattr("penstock.cli.run.log_to_stderr", lambda: None)  # its handler would outlive this test's stderr
     monkeypatch.setattr("penstock.live.driver.run_job", lambda *_: pytest.fail("a cluster would be started"))
     words = ["run", "wordcount", "--files", "folder", "--min", "1", "--max", "2", "--journal", journal]
     assert main(words) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli.numbers import port
-from penstock.cli.run import _log_to_stderr as log_to_stderr
+from penstock.cli.run import log_to_stderr as log_to_stderr
 from penstock.core.units import duration_s
 
 if TYPE_CHECKING:

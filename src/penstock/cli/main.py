@@ -31,6 +31,7 @@ COMMANDS = {
     "replay": "compare policies on a rate series: cost, violations, scaling actions",
     "run": "run a streaming app that scales itself",
     "fleet": "run many queries on several hosts, placed by a policy",
+    "shares": "run a log analysis whose CPU shares follow its load",
     "measure": "measure how much an app can take, on a real Spark cluster",
     "doctor": "check the configuration of a job, a script or this machine",
     "apps": "list the apps that can be measured",

@@ -43,7 +43,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--quick", action="store_true", help="fewer runs; no grid of thresholds, no errors")
     parser.add_argument("--claims", type=Path, metavar="FILE", help="show an earlier --output json, run nothing")
     parser.add_argument(
-        "--output", choices=("table", "json", "page"), default="table", help="page: Markdown (ekf, plasticc)"
+        "--output", choices=("table", "json", "page"), default="table", help="page: Markdown (ekf, mead, plasticc)"
     )
     parser.set_defaults(run=run)
 
@@ -97,8 +97,12 @@ _CLAIMS = {"mst": _mst, "fugu": _fugu, "plasticc": _plasticc, "mead": _mead, "ek
 
 
 def _page(paper: str, claims: list[Claim]) -> str:
-    if paper in ("mst", "fugu", "mead"):
-        raise BadInput(f"--output page is for ekf and plasticc: {paper} has no page")
+    if paper in ("mst", "fugu"):
+        raise BadInput(f"--output page is for ekf, mead and plasticc: {paper} has no page")
+    if paper == "mead":
+        from penstock.reproduce import mead_page
+
+        return mead_page.as_page(claims)
     if paper == "plasticc":
         from penstock.reproduce import plasticc_page
 

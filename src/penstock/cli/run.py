@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
     from penstock.live.driver import run_job
     from penstock.live.pause import Pause
 
-    _log_to_stderr()
+    log_to_stderr()
     with tempfile.TemporaryDirectory(prefix="penstock-run-", ignore_cleanup_errors=True) as scratch:
         options.pause_file = Path(options.pause_file or Path(scratch) / "pause").absolute()
         Pause(str(options.pause_file)).listen()  # while the cluster starts, too
@@ -183,7 +183,7 @@ def _wanted(options: argparse.Namespace) -> Wanted:
     )
 
 
-def _log_to_stderr() -> None:
+def log_to_stderr() -> None:
     """A handler of our own: libraries may have set up the root's already."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Masked("%(asctime)s %(name)s %(message)s"))

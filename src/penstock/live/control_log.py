@@ -6,6 +6,7 @@ import logging
 import re
 import sys
 
+from penstock.core.allocation import Allocation
 from penstock.core.errors import PenstockError
 from penstock.core.loop import Step
 from penstock.core.observation import Observation
@@ -45,14 +46,14 @@ class ControlLog:
         if step.target.alternate != step.seen.target.alternate and not self._is_dry:
             named = " ".join(f"{name}={kind}" for name, kind in step.target.alternate.items())
             log.info("switching alternates %s reason=%s", named, step.decision.reason)
-        asked, wanted, reason = len(step.seen.target.workers), len(step.target.workers), step.decision.reason
+        (what, asked), (_, wanted), reason = size(step.seen.target), size(step.target), step.decision.reason
         if asked == wanted:
             if self._is_new(asked, wanted, re.sub(r"[\d.,]+", "#", reason)):
-                log.info("keeping executors=%d reason=%s", asked, reason)
+                log.info("keeping %s=%s reason=%s", what, asked, reason)
         elif not self._is_dry or self._is_new(asked, wanted, re.sub(r"[\d.,]+", "#", reason)):
             event = "would scale" if self._is_dry else "scaling"
             figures = shown(step.seen)
-            log.info("%s executors=%d->%d %s reason=%s", event, asked, wanted, figures, reason)
+            log.info("%s %s=%s->%s %s reason=%s", event, what, asked, wanted, figures, reason)
         self._summary.add(step, self._is_dry)
         if self._summary.span_s >= SUMMARY_S:
             log.info("%s", self._summary.text())
@@ -111,6 +112,17 @@ class Summary:
         executors = f"executors={self._fewest}…{self._most} now={len(self._last.running.workers)}"
         scaled = f"scaled_out={self._out} scaled_in={self._in} decisions={self._ticks}"
         return f"summary of {show_duration(self.span_s)}: {executors} {scaled} {shown(self._last)}"
+
+
+def size(target: Allocation) -> tuple[str, str]:
+    """What is scaled, and how much of it there is.
+
+    >>> size(Allocation.of(2)), size(Allocation((), cpu_share={"a": 0.4, "b": 1.0}))
+    (('executors', '2'), ('shares', 'a:40%,b:100%'))
+    """
+    if target.cpu_share:
+        return "shares", ",".join(f"{name}:{share:.0%}" for name, share in target.cpu_share.items())
+    return "executors", str(len(target.workers))
 
 
 def shown(seen: Observation) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from penstock.core.errors import unknown
+from penstock.models.count_margin import CountMargin
 from penstock.models.forecast import Forecaster, SeasonalNaive, WindowMean
 from penstock.models.holt_winters import HoltWinters, Season
 from penstock.models.outlook import DAY_S, LEAST, Outlook
@@ -30,8 +31,15 @@ class ForecastOutlook(Outlook):
     11.67
     """
 
-    def __init__(self, forecaster: Forecaster, tick_s: float, ahead_s: float, kappa: float = 1.5) -> None:
-        super().__init__(tick_s, ahead_s, kappa, learns=False)
+    def __init__(
+        self,
+        forecaster: Forecaster,
+        tick_s: float,
+        ahead_s: float,
+        kappa: float = 1.5,
+        counts: CountMargin | None = None,
+    ) -> None:
+        super().__init__(tick_s, ahead_s, kappa, learns=False, counts=counts)
         self._forecaster = forecaster
 
     def _expected(self, arrived: float, *_: object) -> float:
@@ -40,10 +48,12 @@ class ForecastOutlook(Outlook):
         return max(LEAST, sum(ahead) / len(ahead))
 
 
-def outlook_by(name: str, tick_s: float, ahead_s: float, kappa: float, learns: bool = True) -> Outlook:
+def outlook_by(  # noqa: PLR0913  those of an outlook, and whose it is
+    name: str, tick_s: float, ahead_s: float, kappa: float, learns: bool = True, counts: CountMargin | None = None
+) -> Outlook:
     """The outlook of a name: the default one, or a forecaster's with a season of a day."""
     if name == DEFAULT:
-        return Outlook(tick_s, ahead_s, kappa, learns)
+        return Outlook(tick_s, ahead_s, kappa, learns, counts)
     if name not in BY_NAME:
         raise unknown("deadline:forecast", name, NAMES)
-    return ForecastOutlook(BY_NAME[name](max(1, round(DAY_S / tick_s))), tick_s, ahead_s, kappa)
+    return ForecastOutlook(BY_NAME[name](max(1, round(DAY_S / tick_s))), tick_s, ahead_s, kappa, counts)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import deque
 
+from penstock.models.count_margin import CountMargin
+
 RECENT_S = 120.0
 HOUR_S = 3600.0
 DAY_S = 86400.0
@@ -29,11 +31,18 @@ class Outlook:
     (10.0, True)
     """
 
-    def __init__(self, tick_s: float, ahead_s: float, kappa: float = 1.5, learns: bool = True) -> None:
-        """Without learning, what is expected is the mean of the last two minutes."""
+    def __init__(
+        self,
+        tick_s: float,
+        ahead_s: float,
+        kappa: float = 1.5,
+        learns: bool = True,
+        counts: CountMargin | None = None,
+    ) -> None:
+        """Without learning, what is expected is the mean of the last two minutes; `counts` tells the upper rate."""
         self._tick_s, self._ahead = tick_s, max(1, round(ahead_s / tick_s))
         self._recent, self._hour, self._day = (max(1, round(each / tick_s)) for each in (RECENT_S, HOUR_S, DAY_S))
-        self._kappa, self._learns = kappa, learns
+        self._kappa, self._learns, self._counts = kappa, learns, counts
         self._totals = [0.0]
         """Arrivals up to each tick; those older than a day and what is looked ahead are cut off."""
         self._fading = min(0.5, tick_s / MEMORY_S)
@@ -51,11 +60,15 @@ class Outlook:
     @property
     def upper(self) -> float:
         """Events a second that are hardly exceeded: (√(λH) + κσ)² / H."""
+        if self._counts is not None:
+            return self._counts.upper(self.rate, self._kappa)
         ahead_s = self._ahead * self._tick_s
         return (math.sqrt(self.rate * ahead_s) + self._kappa * self.deviation) ** 2 / ahead_s
 
     def note(self, arrived: float) -> None:
         """One tick more, in which so many arrived."""
+        if self._counts is not None:
+            self._counts.note(arrived)
         totals = self._totals
         totals.append(totals[-1] + arrived)
         if len(totals) > 2 * (self._day + self._hour):

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from penstock.core.allocation import Allocation, Knob
 from penstock.core.bounds import between
-from penstock.core.errors import BadInput
+from penstock.core.errors import BadInput, unknown
 from penstock.core.job import Job
 from penstock.core.loop import Decision
 from penstock.core.observation import Observation
+from penstock.models.count_margin import CountMargin
 from penstock.models.forecast_outlook import DEFAULT, outlook_by
 from penstock.models.tracking import Stalls, StartTimes, TrackedCapacity
 from penstock.policies.alternates import LastResort
@@ -19,6 +20,8 @@ from penstock.policies.batch_size import with_batches
 from penstock.solvers.space import Range, Space
 
 PARTS = ("allowance", "forecast", "margin", "patience", "tracking", "caution", "batches", "alternates")
+# What more than expected may come: by how far off expectations were, or by a bursty process fitted to the counts.
+MARGINS = ("residual", "arrivals")
 # Batches of half a minute: what a plan counts on, between those of a job in time and those of a late one.
 BATCH_S = 30.0
 # An event that has just missed a batch waits for the next: so much of the bound is not the policy's to use.
@@ -49,7 +52,7 @@ class Deadline:
         "release": Range(0.3, 1.0, 0.05),
     }
 
-    def __init__(  # noqa: PLR0913  what can be set by a person
+    def __init__(  # noqa: PLR0913  each is one number of the rule, and has a default
         self,
         job: Job,
         phi: float = 0.0,
@@ -57,10 +60,13 @@ class Deadline:
         release: float = 2 / 3,
         without: str = "",
         forecast: str = DEFAULT,
+        margin: str = "residual",
     ) -> None:
         between("deadline:phi", phi, 0, 1)
         between("deadline:kappa", kappa, 0, 100)
         between("deadline:release", release, 0, 1)
+        if margin not in MARGINS:
+            raise unknown("deadline: margin", margin, MARGINS)
         off = frozenset(filter(None, without.split("+")))
         if off - set(PARTS):
             raise BadInput(f"deadline:without={without}: its parts are {', '.join(PARTS)}, joined by +")
@@ -79,8 +85,9 @@ class Deadline:
         self._released_s = -CAUTION_S
         self._peak = 0.0
         ahead_s = self._starts.expected_s + job.tick_s
-        margin, learns = 0.0 if "margin" in off else kappa, "forecast" not in off
-        self._outlook = outlook_by(forecast, job.tick_s, ahead_s, margin, learns)
+        kappa, learns = 0.0 if "margin" in off else kappa, "forecast" not in off
+        counts = CountMargin(job.tick_s, ahead_s) if margin == "arrivals" else None
+        self._outlook = outlook_by(forecast, job.tick_s, ahead_s, kappa, learns, counts)
         self._clock_s = 0.0
         self._past: deque[tuple[float, float]] = deque()
         """When, by the sum of the intervals, how many had arrived."""

@@ -1,0 +1,233 @@
+"""Log analysis over Kafka under bursts, live: is the model right, and is a bound kept as shares move?
+
+`scripts/bench shares` makes what is missing of nine runs, some at a time (`--runs 2`, ten minutes), on applications
+that stay warm between them, and writes journals, one report and a page of figures under `docs/live/shares/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.shares_page import page
+from penstock.apps.logs import OPERATORS, flow
+from penstock.core.errors import BadInput
+from penstock.core.loop import Step
+from penstock.core.objective import Objective
+from penstock.core.responses import Responses
+from penstock.live.kafka import Broker
+from penstock.live.log_fleet import LogFleet
+from penstock.live.share_demand import costs_s, measured_demand
+from penstock.live.share_plant import SINK, SharePlant
+from penstock.live.share_run import RoleRecords, SharesWanted, controlled, warm_fleet
+from penstock.models.arrivals import fit_maps, poisson
+from penstock.models.queues.batch_server import BatchServer, micro_batches
+from penstock.models.queues.demand import Demand, learn_demand
+from penstock.policies.mead_plan import Predictor, markovian
+from penstock.report.page import write_page
+from penstock.runs.comparison import Comparison, run_of_journal
+
+FOLDER = Path("docs/live/shares")
+RATE, SEED, TICK_S = 75.0, 4, 5.0
+WARM_S, LEARN_S = 30.0, 30.0
+DRAIN_S = 8.0
+BOUND_S, PERCENTILE, LEAST = 0.25, 0.95, 0.4
+# Rates, and so windows, are a quarter of paper 4's; analyses are more often, as its runs were eight times as long.
+OWN = f"percentile={PERCENTILE},bounds=matcher:{BOUND_S},window=12500,every_s=10"
+FIXED = {f"fixed-{round(100 * share)}": f"static-share:share={share}" for share in (0.4, 0.7, 1.0, 0.55, 0.85)}
+LOOPS = {
+    "mead": f"mead:{OWN}",
+    "mead-half": f"mead:{OWN},safety=0.5",
+    "mg1": f"mead:{OWN},model=m",
+    "threshold": "share-threshold",
+}
+RUNS = FIXED | LOOPS
+# So that any piece has something of both.
+ORDER = ("fixed-40", "mead", "fixed-70", "threshold", "fixed-100", "fixed-55", "mead-half", "mg1", "fixed-85")
+
+
+@dataclass(frozen=True, slots=True)
+class Warm:
+    """Applications that are warm, and what a line costs them."""
+
+    broker: Broker
+    fleet: LogFleet
+    reader: RoleRecords
+    costs_s: dict[str, float]
+    seconds: float
+    """Of lines in each run."""
+
+
+def main(*words: str) -> None:
+    parser = argparse.ArgumentParser(prog="scripts/bench shares")
+    parser.add_argument("--runs", type=int, default=len(RUNS), help="at most so many now")
+    parser.add_argument("--seconds", type=float, default=200.0, help="of lines in each run (200: nine are 30 minutes)")
+    options = parser.parse_args(words)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    todo = [name for name in ORDER if not _journal(name).exists()][: options.runs]
+    if todo:
+        with Broker.start() as broker:
+            broker.create_topic("lines")
+            with (
+                Feeding(broker, 600.0) as feeding,
+                warm_fleet(broker.source("lines"), WARM_S) as (fleet, reader),
+            ):
+                warm = Warm(broker, fleet, reader, _costs_s(fleet, reader), options.seconds)
+                feeding.end()  # a start takes half a minute, or two: lines come until costs are learnt
+                for name in todo:
+                    _drained(reader)
+                    run(warm, name)
+    done = {name: json.loads(_figures(name).read_text()) for name in RUNS if _figures(name).exists()}
+    text = page(done, len(RUNS), BOUND_S)
+    print(text)
+    if done:
+        runs = [run_of_journal(_journal(name))[0] for name in done]
+        named = [replace(each, header=replace(each.header, policy=name)) for name, each in zip(done, runs, strict=True)]
+        what = "log analysis, live, calm and bursty"
+        write_page(FOLDER / "report.html", Comparison(what, f"latency<={BOUND_S:g}s", tuple(named)))
+    (FOLDER / "README.md").write_text(text, encoding="utf-8")
+
+
+def _journal(name: str) -> Path:
+    return FOLDER / f"{name}.jsonl"
+
+
+def _figures(name: str) -> Path:
+    return FOLDER / f"{name}.json"
+
+
+class Feeding:
+    """Lines for so long, from a process of its own."""
+
+    def __init__(self, broker: Broker, seconds: float) -> None:
+        words = [broker.address, "lines", str(seconds), str(RATE), str(SEED)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.line_feeder", *words], stdout=subprocess.PIPE, text=True
+        )
+        self.sent = 0
+
+    def end(self) -> None:
+        self._process.kill()
+
+    def __enter__(self) -> Feeding:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.end()
+        self.sent = int(self._process.communicate()[0] or 0)
+
+
+def _costs_s(fleet: LogFleet, reader: RoleRecords) -> dict[str, float]:
+    """CPU seconds of a line and idle cores, measured by the first piece and kept for all others."""
+    path = FOLDER / "demand.json"
+    for name in OPERATORS:
+        fleet.limit(name, 1.0)
+    if not path.exists():
+        found = measured_demand(fleet, reader, LEARN_S)
+        figures = {name: {"cpu_s": d.mean_s, "error_s": d.error_s, "idle": d.idle} for name, d in found.items()}
+        path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    told = json.loads(path.read_text())
+    return costs_s({name: Demand(d["cpu_s"], d["error_s"], d["idle"]) for name, d in told.items()}, LEAST)
+
+
+def _drained(reader: RoleRecords) -> None:
+    """Nothing of an earlier run is left in the topics."""
+    while any(len(each.time_s) for each in reader.take().values()):
+        time.sleep(2.0)
+
+
+def run(warm: Warm, name: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="penstock-shares-") as scratch:
+        journal = Path(scratch) / f"{name}.jsonl"
+        wanted = SharesWanted(
+            policy=RUNS[name], objective=Objective(BOUND_S), tick_s=TICK_S, least=LEAST, journal=journal
+        )
+        job = wanted.job(warm.costs_s)
+        plant = SharePlant(warm.fleet, warm.reader, job)
+        seen: list[tuple[Step, dict[str, Responses]]] = []
+        if name in FIXED:  # the whole run at this share, its first tick too
+            share = float(RUNS[name].partition("=")[2])
+            plant.apply(replace(plant.target, cpu_share=dict.fromkeys(OPERATORS, share)))
+        begun = time.time()
+        with Feeding(warm.broker, warm.seconds) as feeding:
+            controller = controlled(wanted, plant, job, lambda step: seen.append((step, dict(plant.responses))))
+            time.sleep(warm.seconds + DRAIN_S)
+        controller.stop()
+        figures = measured(seen) | {"sent": feeding.sent, "seconds": time.time() - begun, "policy": RUNS[name]}
+        if name in FIXED:
+            figures |= predicted(seen, warm.costs_s)
+        shutil.move(journal, _journal(name))
+        _figures(name).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        print(name, json.dumps(figures), flush=True)
+
+
+def measured(seen: list[tuple[Step, dict[str, Responses]]]) -> dict[str, Any]:
+    """Over the ticks in which lines came."""
+    steps = [step for step, _ in seen]
+    whole = Responses.merged(step.seen.paths[SINK] for step in steps)
+    counted = Responses.merged(responses["counter"] for _, responses in seen)
+    came = [step.seen for step in steps if step.seen.input_rate > RATE / 20]
+    span_s = sum(each.span_s for each in came)
+    shares = {n: sum(each.span_s * each.target.cpu_share[n] for each in came) / span_s for n in OPERATORS}
+    used = {n: sum(each.span_s * each.operators[n].cores for each in came) / span_s for n in OPERATORS}
+    return {
+        "lines": whole.count,
+        "arrived": steps[-1].seen.arrived,
+        "mean_s": whole.mean,
+        "p95_s": whole.percentile(PERCENTILE),
+        "late": whole.later_than(BOUND_S) / max(1.0, whole.count),
+        "counter_mean_s": counted.mean,
+        "counter_p95_s": counted.percentile(PERCENTILE),
+        "shares": shares,
+        "share": sum(shares.values()) / len(shares),
+        "cores": sum(shares[n] * OPERATORS[n].cores for n in OPERATORS),
+        "used": used,
+        "actions": sum(dict(a.target.cpu_share) != dict(a.seen.target.cpu_share) for a in steps),
+        "tick_s": float(np.median([each.span_s for each in came])),
+    }
+
+
+def predicted(seen: list[tuple[Step, dict[str, Responses]]], costs_s: dict[str, float]) -> dict[str, Any]:
+    """What the models say of these arrivals at this share."""
+    gaps = np.concatenate([step.seen.arrivals.gaps_s for step, _ in seen if hasattr(step.seen.arrivals, "gaps_s")])  # type: ignore[union-attr]
+    gaps = gaps[gaps < DRAIN_S]
+    share = dict(seen[-1][0].seen.target.cpu_share)
+    fitted = fit_maps(gaps, best=5, rng=np.random.default_rng(0))
+    found: dict[str, Any] = {"rate": 1 / gaps.mean(), "scv": gaps.var() / gaps.mean() ** 2}
+    for name, processes in (("map", fitted[:1]), ("worst", fitted), ("mg1", [poisson(1 / gaps.mean())])):
+        predictor = Predictor(flow(costs_s), [markovian(each) for each in processes])
+        for what, percentile in (("mean_s", 0.0), ("p95_s", PERCENTILE)):
+            found[f"{name}_{what}"] = predictor.along(("parser", SINK), share, percentile)
+    return found | counter(seen, fitted[0], share["counter"])
+
+
+def counter(seen: list[tuple[Step, dict[str, Responses]]], arrivals: Any, share: float) -> dict[str, Any]:
+    """The counter has a batch every trigger: a line through its CPU and its rows, and the model of micro-batches."""
+    operator = OPERATORS["counter"]
+    stats = [(step.seen.operators["counter"], step.seen.span_s) for step, _ in seen[2:]]
+    try:
+        demand = learn_demand([s.output_rate * t for s, t in stats], [s.cores * t for s, t in stats], TICK_S)
+    except BadInput:  # CPU that does not grow with the lines: no line, no model
+        return {}
+    trigger_s, cores = operator.trigger_s or 0.0, share * operator.cores
+    server = BatchServer(demand.idle * trigger_s / cores, demand.mean_s / cores, trigger_s)
+    response = micro_batches(arrivals, server)
+    return {
+        "counter_fixed_s": server.fixed_s,
+        "counter_row_s": server.per_row_s,
+        "counter_model_mean_s": response.mean_s,
+        "counter_model_p95_s": response.percentile_s(PERCENTILE),
+    }

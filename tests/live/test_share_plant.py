@@ -1,0 +1,153 @@
+"""The plant of CPU shares, on records that are made up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from penstock.apps.logs import COUNTED, LINES, MATCHED, PARSED
+from penstock.core.errors import BadInput, ExternalError, PlantError
+from penstock.core.objective import Objective
+from penstock.live.log_fleet import need_groups
+from penstock.live.log_records import Records
+from penstock.live.resources import hold
+from penstock.live.share_demand import costs_s, measured_demand
+from penstock.live.share_plant import SharePlant
+from penstock.live.share_run import SharesWanted, checked
+from penstock.models.arrivals.spaced import SpacedArrivals
+from penstock.models.queues.demand import Demand
+
+NONE = Records(np.zeros(0), np.zeros(0))
+SILENT = dict.fromkeys((LINES, PARSED, COUNTED, MATCHED), NONE)
+
+
+class Fleet:
+    """Applications that use CPU as they are told."""
+
+    def __init__(self) -> None:
+        self.shares: dict[str, float] = {}
+        self.used = dict.fromkeys(("parser", "counter", "matcher"), 0.0)
+        self.ended = ""
+
+    def limit(self, name: str, share: float) -> None:
+        self.shares[name] = share
+
+    def cpu_seconds(self) -> Mapping[str, float]:
+        return dict(self.used)
+
+    def need_alive(self) -> None:
+        if self.ended:
+            raise ExternalError(f"{self.ended} has ended")
+
+
+class Reader:
+    """Records that were put here."""
+
+    def __init__(self) -> None:
+        self.next: dict[str, Records] = dict(SILENT)
+
+    def take(self) -> Mapping[str, Records]:
+        taken, self.next = self.next, dict(SILENT)
+        return taken
+
+
+def plant(bound_s: float = 0.25) -> tuple[SharePlant, Fleet, Reader]:
+    fleet, reader = Fleet(), Reader()
+    job = SharesWanted(objective=Objective(bound_s)).job({"parser": 0.003, "matcher": 0.004})
+    return SharePlant(fleet, reader, job), fleet, reader
+
+
+def records(sent: list[float], takes_s: float) -> Records:
+    return Records(np.asarray(sent) + takes_s, np.asarray(sent))
+
+
+def test_nothing_is_seen_before_a_line_was_matched() -> None:
+    found, _, reader = plant()
+    assert found.observe() is None
+    now_s = time.time() - 1
+    reader.next = {**SILENT, LINES: records([now_s], 0.0)}
+    assert found.observe() is None
+    assert found.awaited == ["parser", "counter", "matcher"]
+
+
+def test_lines_are_followed_to_the_matcher_and_their_gaps_kept() -> None:
+    found, fleet, reader = plant()
+    begin_s = time.time() - 2.0
+    sent = [begin_s, begin_s + 0.1, begin_s + 0.3]
+    reader.next = {
+        LINES: records(sent, 0.0),
+        PARSED: records(sent[:2], 0.01),
+        COUNTED: NONE,
+        MATCHED: Records(np.array([begin_s + 0.5]), np.array(sent[:1])),
+    }
+    fleet.used["matcher"] = 1.0
+    seen = found.observe()
+    assert seen is not None
+    assert (seen.arrived, seen.processed, seen.backlog) == (3, 1, 2)
+    assert seen.paths["matcher"].mean == pytest.approx(0.5, abs=1e-6)
+    assert (seen.operators["matcher"].backlog, seen.operators["counter"].backlog) == (1, 2)
+    assert isinstance(seen.arrivals, SpacedArrivals)
+    assert seen.arrivals.gaps_s == pytest.approx([0.1, 0.2], abs=1e-6)
+    # The whole share of the matcher is half a core.
+    assert seen.operators["matcher"].load == pytest.approx(1.0 / seen.span_s / 0.5)
+
+
+def test_a_record_from_after_the_look_belongs_to_the_next_interval() -> None:
+    found, _, reader = plant()
+    now_s = time.time()
+    sent = [now_s - 1.0, now_s + 0.3]
+    reader.next = {**SILENT, LINES: records(sent, 0.0), PARSED: records(sent, 0.01), MATCHED: records(sent, 0.02)}
+    first = found.observe()
+    time.sleep(0.4)
+    second = found.observe()
+    assert first is not None
+    assert second is not None
+    assert (first.arrived, first.backlog, second.arrived, second.processed) == (1, 0, 2, 2)
+
+
+def test_a_share_is_set_once_and_a_dry_run_sets_none() -> None:
+    found, fleet, _ = plant()
+    assert fleet.shares == dict.fromkeys(fleet.used, 1.0)
+    fleet.shares.clear()
+    found.apply(replace(found.target, cpu_share={"parser": 1.0, "counter": 1.0, "matcher": 0.55}))
+    assert fleet.shares == {"matcher": 0.55}
+    found.leave()
+    assert fleet.shares == dict.fromkeys(fleet.used, 1.0)
+    job = SharesWanted().job({"parser": 0.003, "matcher": 0.004})
+    dry = SharePlant(fleet, Reader(), job, is_dry=True)
+    fleet.shares.clear()
+    dry.apply(replace(dry.target, cpu_share={"matcher": 0.4}))
+    assert fleet.shares == {}
+
+
+def test_an_application_that_has_ended_is_said() -> None:
+    found, fleet, _ = plant()
+    fleet.ended = "matcher"
+    with pytest.raises(PlantError, match="matcher has ended"):
+        found.observe()
+
+
+def test_without_lines_no_cost_is_learnt() -> None:
+    with pytest.raises(ExternalError, match="0 lines were matched"):
+        measured_demand(Fleet(), Reader(), 0.01, sleep=lambda _: None)
+
+
+def test_an_operator_that_needs_more_than_the_least_share_without_lines_is_refused() -> None:
+    # 40 % of half a core is 0.2.
+    with pytest.raises(BadInput, match=r"matcher uses 0\.250 cores"):
+        costs_s({"matcher": Demand(0.002, 0.0, 0.25)}, least=0.4)
+
+
+def test_a_policy_of_workers_is_refused_before_anything_starts() -> None:
+    with pytest.raises(BadInput, match="only CPU shares"):
+        checked(SharesWanted(policy="threshold"))
+
+
+def test_without_the_right_to_make_cgroups_it_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.live.log_fleet.find_groups", list)
+    with hold("test") as holding, pytest.raises(BadInput, match="no right to make cgroups"):
+        need_groups(holding)
