@@ -17,7 +17,7 @@ from penstock.core.objective import Limits, Objective, Price
 from penstock.models.capacity import linear
 from penstock.models.transition import Learnt
 from penstock.pipeline.sweep_job import Cell, Plan, sweep
-from penstock.policies.filtered import learnt_from
+from penstock.policies.load_samples import learnt_from
 from penstock.policies.registry import Named
 from penstock.reproduce.ekf_paper import CORE_HOUR, TABLE_2
 from penstock.runs.replayed import replay
