@@ -115,4 +115,4 @@ class MeterLag:
         best = int(sure.argmax())
         if sure[best] > 0:
             near = [k for k in (best - 1, best, best + 1) if 0 <= k <= LAGS and sure[k]]
-            self._chosen = float(sum(k * b[k] for k in near) / sum(b[k] for k in near))
+            self._chosen = float(b[near] @ np.array(near) / b[near].sum())

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.models.filters import Floats, measurement_noise
-from penstock.models.meter_lag import PAPERS_LAG, MeterLag, lagged
+from penstock.models.meter_lag import LAGS, PAPERS_LAG, MeterLag, lagged
 
 # An hour of many jobs shows the rate at several heights; a restart replays as much.
 HORIZON_S = 3600.0
 # A coefficient counts when it is three times its own uncertainty: a chance of one in 400 to be taken in by noise.
 SURE = 3.0
+# Throughputs that differ by more than this share of the larger are a jump.
+JUMP = 0.5
 # A capacity model's word on one event's load may be off by this share.
 UNSURE = 0.5
 # Where it says this much more than all that was measured, it is not believed: meters err.
@@ -98,6 +101,7 @@ class Learner:
         self._processed: float | None = None
         self._lap_s = self._worked_s = 0.0
         self._lap_loads = np.zeros(metrics)
+        self._recent: deque[float] = deque(maxlen=LAGS)
 
     def follow(self, span_s: float, worked_s: float, loads: Floats, processed: float, in_batches: bool) -> None:
         """An interval: mean loads, seconds of all workers, and all that was processed so far.
@@ -110,9 +114,17 @@ class Learner:
         if in_batches and self._processed is not None and processed <= self._processed:
             return
         if self._processed is not None:
-            self.add(self._lap_s, self._lap_loads / self._lap_s, (processed - self._processed) / self._worked_s)
+            throughput = (processed - self._processed) / self._worked_s
+            if in_batches or not self._jumped(throughput):
+                self.add(self._lap_s, self._lap_loads / self._lap_s, throughput)
         self._processed, self._lap_s, self._worked_s = processed, 0.0, 0.0
         self._lap_loads = np.zeros(len(loads))
+
+    def _jumped(self, throughput: float) -> bool:
+        """Is this one far from those that a late meter may still show? One such lap halved b in the paper's square."""
+        far = any(abs(throughput - each) > JUMP * max(throughput, each) for each in self._recent)
+        self._recent.append(throughput)
+        return far
 
     def add(self, span_s: float, loads: Floats, throughput: float) -> None:
         """Mean loads over the workers, and the events per second that each of them processed."""
