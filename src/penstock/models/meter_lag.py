@@ -108,11 +108,11 @@ class MeterLag:
         """Where the load answers a change most surely, and beside it, if it is sure there too."""
         inverse = np.linalg.pinv(self._xx, hermitian=True)
         slopes = inverse @ self._xy
-        left = max(self._yy - slopes @ self._xy, 0.0) / (self._count - len(slopes))
+        left = max(self._yy - float(slopes @ self._xy), 0.0) / (self._count - len(slopes))
         error = np.sqrt(left * np.maximum(np.diag(inverse), 0.0))[1:] + 1e-9
         b = slopes[1:]
         sure = np.where(b > SURE * error, b / error, 0.0)
         best = int(sure.argmax())
         if sure[best] > 0:
-            near = [k for k in (best - 1, best, best + 1) if 0 <= k <= LAGS and sure[k]]
-            self._chosen = float(b[near] @ np.array(near) / b[near].sum())
+            near = [k for k in (best - 1, best, best + 1) if 0 <= k <= LAGS and sure[k] > 0]
+            self._chosen = float(np.average(near, weights=b[near]))
