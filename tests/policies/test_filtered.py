@@ -264,7 +264,7 @@ class TestWhatTheRateTells:
         for step in Journal.open(LIVE / f"{name}.jsonl"):
             signals = policy.decide(step.seen).signals
             found.append((signals["b"], signals["lag"]))
-        # The line alone was 0 for 12 to 22 of these 31 ticks. At its best a worker did 20/s: 0.05 of it for each.
+        # The line alone was 0 for 12 to 21 of these 31 ticks. At its best a worker did 20/s: 0.05 of it for each.
         assert all(b > 0 for b, _ in found)
         assert all(0.005 < b < 0.06 for b, _ in found[4:])
         # 31 ticks are too few to say that the meter is not as late as the paper's.

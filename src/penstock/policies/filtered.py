@@ -33,6 +33,7 @@ from penstock.solvers.space import Range, Space
 
 FILTERS = ("pure", "gw", "ekf")
 SIZINGS = ("sum", "eager", "step")
+B_FROM = ("both", "line")
 # The least system noise is given for 2 samples a second; a load that wanders does so in proportion to time.
 PAPER_SPAN_S = 0.5
 
@@ -47,7 +48,8 @@ class Filtered:
     `metrics=cpu+memory` minds both: not by default, because a JVM's heap fills whatever the load, and a live executor
     tells only the most that it ever used. a and b (how the CPU follows the rate for one worker, and its change), the
     noise of the meter and its `lag` in ticks are learnt while it runs, taken from an earlier run's `journal`, or given;
-    where nothing is learnt yet, b is what the job's capacity model says. `share=false` leaves out that workers who stay
+    where nothing is learnt yet, b is what the job's capacity model says (`b_from=line`: not even then, as in versions
+    before). `share=false` leaves out that workers who stay
     take over what one that leaves carried: our addition to the paper.
 
     >>> from penstock.sim.scenario import Scenario
@@ -76,9 +78,13 @@ class Filtered:
         noise: float | None = None,
         lag: float | None = None,
         share: bool = True,
+        b_from: str = "both",
         journal: str = "",
     ) -> None:
         _check(filter, sizing, upper, lower, lag)
+        if b_from not in B_FROM:
+            raise unknown("b_from", b_from, B_FROM)
+        self._b_from = b_from
         self._job, self._sizing = job, sizing
         self._metrics = _metrics(metrics)
         # Work moves to the workers that stay; the memory that one needs for itself does not.
@@ -147,7 +153,8 @@ class Filtered:
         if self._learner is not None:
             worked_s = seen.span_s * max(1, len(seen.running.workers))
             self._learner.follow(seen.span_s, worked_s, z.mean(axis=0), seen.processed, seen.batch is not None)
-            b = self._moves * self._learner.believed(load_by_model(seen))
+            is_line = self._b_from == "line"
+            b = self._moves * (self._learner.slope() if is_line else self._learner.believed(load_by_model(seen)))
             # At a steady rate a load stays as it is, so a is 0; memory does not follow the rate at all.
             self._steer(0 * self._moves, b)
         self._lag.follow(names, z, sample.u)
