@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.apps.app import App, find_app
 from penstock.apps.catalogue import APPS
@@ -85,6 +87,53 @@ def test_rows_pass_through_and_rings_are_sorted(spark: SparkSession, tmp_path: P
     rings = result(spark, APPS["rolling-sort"], ["c", "a", "b"] * 5, tmp_path / "sort")
     assert sum(row["rows"] for row in rings) == 15
     assert min(row["first"] for row in rings) == "a"
+
+
+def in_batches(spark: SparkSession, app: App, folder: Path, batches: list[list[str]]) -> StreamingQuery:
+    """The app over one file a batch, ended."""
+    source = folder / "in"
+    source.mkdir()
+    for number, lines in enumerate(batches):
+        path = source / f"{number}.txt"
+        path.write_text("\n".join(lines) + "\n")
+        os.utime(path, (number + 1, number + 1))
+    rows = spark.readStream.option("maxFilesPerTrigger", 1).text(str(source))
+    # A second of the rows' time for each batch, whatever the machine does.
+    timed = rows.withColumn("timestamp", F.timestamp_seconds(F.split("value", " ")[0].cast("int")))
+    writer = app.transform(timed).writeStream.outputMode(app.output_mode).trigger(availableNow=True)
+    query = writer.format("memory").queryName("found").option("checkpointLocation", str(folder / "c")).start()
+    query.awaitTermination()
+    return query
+
+
+@pytest.mark.spark
+def test_rings_hold_the_last_rows_alone_and_their_state_stays_flat(spark: SparkSession, tmp_path: Path) -> None:
+    batches = [[f"{second:03} {line:05}" for line in range(20_000)] for second in range(8)]
+    query = in_batches(spark, APPS["rolling-sort"], tmp_path, batches)
+    sizes = [
+        int(report["stateOperators"][0]["customMetrics"]["stateOnCurrentVersionSizeBytes"])
+        for report in query.recentProgress
+        if report["numInputRows"]
+    ]
+    assert len(sizes) == 8
+    # Each batch fills 16 rings of 1,000: the first one holds as much as the last.
+    assert max(sizes) < 1.05 * min(sizes)
+    found = spark.table("found").collect()
+    # Sorted at second 0 and, five seconds on, at second 5.
+    assert len(found) == 2 * 16
+    assert all(row["rows"] == 1000 for row in found)
+    assert {row["first"][:3] for row in found} == {"000", "005"}
+
+
+@pytest.mark.spark
+def test_the_speed_of_light_crosses_the_network(spark: SparkSession, tmp_path: Path) -> None:
+    query = in_batches(spark, APPS["sol"], tmp_path, [["1 a", "2 b"]])
+    plan = query._jsq.streamingQuery().lastExecution().executedPlan().toString()
+    assert "Exchange hashpartitioning(value" in plan
+
+
+def test_unique_visitors_are_said_to_be_approximate() -> None:
+    assert "within 2 %" in APPS["unique-visitor"].about
 
 
 @pytest.mark.spark

@@ -12,7 +12,7 @@ import pytest
 from penstock.core.allocation import Allocation
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
-from penstock.core.journal import Header, JournalWriter
+from penstock.core.journal import Header, Journal, JournalWriter
 from penstock.core.loop import Decision
 from penstock.core.objective import Limits
 from penstock.core.observation import Observation, WorkerTable
@@ -25,6 +25,7 @@ from penstock.sim.specs import BatchSpec, NoiseSpec, WorkerSpec
 from penstock.sim.workloads import FlashCrowd, Sine, Square, make_load
 from penstock.testing import check_policy
 
+LIVE = Path(__file__).parents[2] / "docs" / "live"
 PARTS = [f"filtered:filter={name},sizing={sizing}" for name in ("pure", "gw", "ekf") for sizing in ("sum", "eager")]
 
 
@@ -226,3 +227,56 @@ def test_a_restart_that_replays_the_tail_goes_on_alike() -> None:
     loads = np.array([[step.decision.signals["load"] for step in steps[-late:]]])
     replayed = np.array([[decision.signals["load"] for decision in again[-late:]]])
     assert np.abs(loads - replayed).max() < 0.02
+
+
+class TestWhatTheRateTells:
+    """b and the meter's lag, while a job runs."""
+
+    def test_before_it_has_learnt_anything_the_capacity_model_tells_how_many_are_missing(self) -> None:
+        policy = Filtered(job())
+        for second in range(2, 60, 2):
+            policy.decide(replace(seen([0.5, 0.5], second, rate=10.0), capacity=20.0, processed=10.0 * second))
+        jumped = replace(seen([0.5, 0.5], 60.0, rate=60.0), capacity=20.0, processed=600.0)
+        decision = policy.decide(jumped)
+        # A steady rate teaches no line. 2 workers do 20/s: one event is 0.1 of a worker, and 50/s more are 5.
+        assert decision.signals["b"] == pytest.approx(0.1)
+        assert wish(decision) == 10
+
+    def test_a_meter_on_time_does_not_make_it_count_a_jump_twice(self) -> None:
+        loads = {}
+        for lag in (0.0, 1.0):
+            policy = Filtered(job(), a=0.0, b=0.1, noise=0.05, lag=lag)
+            for second in range(2, 60, 2):
+                policy.decide(seen([0.2, 0.2], second, rate=4.0))
+            loads[lag] = policy.decide(seen([0.5, 0.5], 60.0, rate=10.0)).signals["load"]
+        assert loads[0.0] == pytest.approx(0.5, abs=0.005)
+        assert loads[1.0] > 0.52
+
+    @pytest.mark.parametrize("lag", [-1.0, 6.0])
+    def test_a_lag_that_cannot_be_is_one_line(self, lag: float) -> None:
+        with pytest.raises(BadInput, match="a meter is 0 to 5 ticks late"):
+            Filtered(job(), lag=lag)
+
+    @pytest.mark.parametrize("name", ["ekf-files", "ekf-kafka", "pure-kafka"])
+    def test_recorded_live_runs_with_ticks_of_20_s_teach_b_from_the_second_minute_on(self, name: str) -> None:
+        policy = Filtered(replace(job(), tick_s=20.0))
+        found = []
+        for step in Journal.open(LIVE / f"{name}.jsonl"):
+            signals = policy.decide(step.seen).signals
+            found.append((signals["b"], signals["lag"]))
+        # The line alone was 0 for 12 to 21 of these 31 ticks. At its best a worker did 20/s: 0.05 of it for each.
+        assert all(b > 0 for b, _ in found)
+        assert all(0.005 < b < 0.06 for b, _ in found[4:])
+        # 31 ticks are too few to say that the meter is not as late as the paper's.
+        assert {lag for _, lag in found} == {1.0}
+
+
+def test_who_stays_takes_over_what_one_that_leaves_carried_unless_it_is_left_out() -> None:
+    loads = {}
+    for share in (True, False):
+        policy = Filtered(job(), a=0.0, b=0.0, noise=0.3, share=share)
+        for second in range(2, 60, 2):
+            policy.decide(seen([0.3] * 4, second))
+        loads[share] = policy.decide(seen([0.6] * 2, 60.0)).signals["load"]
+    assert loads[True] == pytest.approx(0.6, abs=0.01)
+    assert loads[False] < 0.4

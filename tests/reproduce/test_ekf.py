@@ -13,7 +13,7 @@ from penstock.cli.main import main
 from penstock.core.errors import BadInput
 from penstock.core.score import score
 from penstock.policies.registry import Named
-from penstock.reproduce import ekf
+from penstock.reproduce import ekf, ekf_lags, ekf_queries
 from penstock.reproduce.claims import Claim, read_claims
 from penstock.reproduce.ekf_page import as_page
 from penstock.reproduce.ekf_paper import TABLE_2
@@ -80,8 +80,8 @@ def test_the_offline_run_teaches_what_the_simulator_does() -> None:
 
 def test_the_plan_has_every_cell_once() -> None:
     cells = plan(seeds=20, grid_seeds=2).cells()
-    # 3 scenarios × 8 policies × 20, 2 asides × 3 × 20, and 3 scenarios × 3 filters × 21 pairs of thresholds × 2.
-    assert len(cells) == 3 * 8 * 20 + 2 * 3 * 20 + 3 * 3 * 21 * 2
+    # 3 scenarios × 9 policies × 20, 2 asides × 3 × 20, and 3 scenarios × 3 filters × 21 pairs of thresholds × 2.
+    assert len(cells) == 3 * 9 * 20 + 2 * 3 * 20 + 3 * 3 * 21 * 2
     worlds = plan(seeds=2, grid_seeds=0).worlds
     assert {worlds[number].name for number, _, _ in cells.values() if number < 5} == {
         "pyramid", "square", "lab", "independent", "smooth"
@@ -176,3 +176,45 @@ def test_a_few_seeds_as_one_spark_job_agree_with_what_is_published(
             known = published[f"{scenario}-{name}"].ours
             assert isinstance(known, float)
             assert found[f"{scenario}-{name}"]["ours"] == pytest.approx(known, abs=0.06)
+
+
+def test_meters_late_by_whatever_leave_violations_below_pures_in_one_run() -> None:
+    for late_s in (0.0, 2.0):
+        scenario = ekf_lags.late_world("pyramid", late_s).scenario(seed=0)
+        late = {
+            name: score(replay(scenario, Named.parse(policy).build(scenario.job())), scenario.objective, scenario.price)
+            for name, policy in ekf_lags.by_lag(late_s).items()
+        }
+        assert late["EKF"].late_events < 1.25 * late["PURE"].late_events
+        assert late["EKF that learns"].late_events < 1.25 * late["PURE"].late_events
+        assert late["EKF"].scaling_actions < 0.2 * late["PURE"].scaling_actions
+        # Equation 5 as printed finds no b here.
+        assert late["EKF as printed"].late_events > 1.5 * late["PURE"].late_events
+
+
+def test_claims_on_lags_and_pauses_can_fail() -> None:
+    rows = {
+        (world.name, policy): [{"scaling_actions": 10, "late_events": 1000.0 * (1 + place)}]
+        for world, policies_there in ekf_lags.worlds()
+        for place, policy in enumerate(policies_there.values())
+    }
+    found = {claim.id: claim for claim in ekf_lags.claims(rows)}
+    # EKF stands third: three times PURE's violations.
+    assert found["late-square-0-ekf"].ours == pytest.approx(3.0)
+    assert found["late-square-0-ekf"].holds is False
+    assert found["pause-pyramid-1"].ours == "10 1; 10 2; 10 3"
+    assert found["pause-pyramid-1"].holds is False
+
+
+def test_a_query_for_what_moves_waits_for_it() -> None:
+    scenario = SCENARIOS[1].scenario(seed=0)
+    still, few = (
+        ekf_queries.answers(replay(scenario, Named.parse(name).build(scenario.job())))
+        for name in ("static:workers=20", policies()["EKF"])
+    )
+    # All regions move once, as the first workers start.
+    assert still.late < 1 < few.late
+    # At most busy all the time, half an image of 1/4.5 s.
+    assert still.mean_s <= 0.5 / PER_WORKER
+    assert few.mean_s > still.mean_s
+    assert few.count == pytest.approx(scenario.load.arrivals.sum() / 100)

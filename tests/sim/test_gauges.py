@@ -47,3 +47,10 @@ def test_impossible_noise_is_refused_by_its_key() -> None:
         NoiseSpec(cpu=0.1, cpu_shared=2.0)
     with pytest.raises(BadInput, match=r"noise\.cpu_late_s"):
         NoiseSpec(cpu_late_s=-1.0)
+
+
+def test_a_meter_that_is_late_by_half_a_tick_mixes_two() -> None:
+    rates = [16.0, 32.0, 64.0, 64.0]
+    assert cpus(NoiseSpec(), rates)[:, 0].tolist() == pytest.approx([0.2, 0.4, 0.8, 0.8])
+    assert cpus(NoiseSpec(cpu_late_s=0.5), rates)[:, 0].tolist() == pytest.approx([0.1, 0.3, 0.6, 0.8])
+    assert cpus(NoiseSpec(cpu_late_s=1.5), rates)[:, 0].tolist() == pytest.approx([0.0, 0.1, 0.3, 0.6])

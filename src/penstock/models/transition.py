@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from penstock.models.filters import Floats, measurement_noise
+from penstock.models.meter_lag import LAGS, PAPERS_LAG, MeterLag, lagged
 
 # An hour of many jobs shows the rate at several heights; a restart replays as much.
 HORIZON_S = 3600.0
 # A coefficient counts when it is three times its own uncertainty: a chance of one in 400 to be taken in by noise.
 SURE = 3.0
-# At a rate that changes by less than this share between samples, what changes is noise.
-STEADY = 0.05
+# Throughputs that differ by more than this share of the larger are a jump.
+JUMP = 0.5
+# A capacity model's word on one event's load may be off by this share.
+UNSURE = 0.5
+# Where it says this much more than all that was measured, it is not believed: meters err.
+TOLERANCE = 1.25
 
 
 def least_squares(changes: Floats, inputs: Floats) -> tuple[Floats, Floats]:
@@ -50,25 +55,31 @@ class Learnt:
     r: Floats
     instances: float
     """The average number in that run."""
+    lag: float = PAPERS_LAG
+    """How many samples the meter is behind its input; a part of one mixes two."""
 
 
-def learn(samples: Iterable[Sample]) -> Learnt | None:
-    """a, b and R from a run; only samples between which nobody came or went count. None without two of them."""
-    known = list(samples)
-    pairs = [(old, new) for old, new in pairwise(known) if old.names == new.names and old.names]
-    if not pairs:
+def learn(samples: Iterable[Sample], lag: float | None = None) -> Learnt | None:
+    """a, b, R and the meter's lag from a run; None without two samples between which nobody came or went.
+
+    The paper regresses on the input of the sample before: with a meter on time it finds that nothing moves the load.
+    So the lag is chosen from the data (`lag=1` is the paper's), and what is steady was so for as long as a meter lags.
+    """
+    known, meter = list(samples), MeterLag(lag)
+    changes, quiet, inputs = [], [], []
+    old: Sample | None = None
+    for new in known:
+        meter.follow(new.names, new.z, new.u)
+        if old is not None and old.names == new.names and old.names:
+            changes.append(new.z.mean(axis=0) - old.z.mean(axis=0))
+            inputs.append(meter.inputs())
+            quiet += [new.z - old.z] if meter.is_quiet else []
+        old = new
+    if not changes:
         return None
-    changes = np.array([new.z.mean(axis=0) - old.z.mean(axis=0) for old, new in pairs])
-    inputs = np.array([old.u for old, _ in pairs])
-    quiet = [new.z - old.z for old, new in pairs if is_steady(old.u)]
-    a, b = least_squares(changes, inputs)
-    noise = measurement_noise(np.concatenate(quiet) if quiet else np.empty((0, changes.shape[1])))
-    return Learnt(a, b, noise, float(np.mean([len(sample.names) for sample in known])))
-
-
-def is_steady(u: Floats) -> bool:
-    """Does the rate hold, as far as noise goes?"""
-    return bool(abs(u[1]) <= STEADY * abs(u[0]))
+    a, b = least_squares(np.array(changes), np.array([lagged(each, meter.lag) for each in inputs]))
+    noise = measurement_noise(np.concatenate(quiet) if quiet else np.empty((0, len(changes[0]))))
+    return Learnt(a, b, noise, float(np.mean([len(sample.names) for sample in known])), meter.lag)
 
 
 class Learner:
@@ -90,6 +101,7 @@ class Learner:
         self._processed: float | None = None
         self._lap_s = self._worked_s = 0.0
         self._lap_loads = np.zeros(metrics)
+        self._recent: deque[float] = deque(maxlen=LAGS)
 
     def follow(self, span_s: float, worked_s: float, loads: Floats, processed: float, in_batches: bool) -> None:
         """An interval: mean loads, seconds of all workers, and all that was processed so far.
@@ -102,9 +114,17 @@ class Learner:
         if in_batches and self._processed is not None and processed <= self._processed:
             return
         if self._processed is not None:
-            self.add(self._lap_s, self._lap_loads / self._lap_s, (processed - self._processed) / self._worked_s)
+            throughput = (processed - self._processed) / self._worked_s
+            if in_batches or not self._jumped(throughput):
+                self.add(self._lap_s, self._lap_loads / self._lap_s, throughput)
         self._processed, self._lap_s, self._worked_s = processed, 0.0, 0.0
         self._lap_loads = np.zeros(len(loads))
+
+    def _jumped(self, throughput: float) -> bool:
+        """Is this one far from those that a late meter may still show? One such lap halved b in the paper's square."""
+        far = any(abs(throughput - each) > JUMP * max(throughput, each) for each in self._recent)
+        self._recent.append(throughput)
+        return far
 
     def add(self, span_s: float, loads: Floats, throughput: float) -> None:
         """Mean loads over the workers, and the events per second that each of them processed."""
@@ -117,13 +137,38 @@ class Learner:
         self._vy = keep * self._vy + loads * throughput
 
     def slope(self) -> Floats:
-        """Never below 0, for more input makes no worker idle."""
-        if self._count < 10:
+        """What the line alone says, 0 until it is sure. Never below 0, for more input makes no worker idle."""
+        slope, variance = self._line()
+        if slope is None or self._count < 10:
             return np.zeros(len(self._y))
-        spread = self._vv - self._v**2 / self._count
+        return np.asarray(np.where(slope > SURE * np.sqrt(variance), slope, 0.0), dtype=np.float64)
+
+    def believed(self, model: float | None) -> Floats:
+        """The slope, beside what a capacity model says of a worker's load for each event (`workers / capacity`).
+
+        No event costs more than a worker's whole load spread over its events. A model that says so is not learnt yet:
+        then an event costs anything up to that, half of it in the middle. Either may be off by half, and the slope
+        counts by its own error: live, in ticks of 20 s, it alone was not sure for five minutes or more, and the filter
+        did without the rate.
+        """
+        prior = self._prior(math.inf if model is None else model)
+        slope, variance = self._line()
+        if slope is None:
+            return prior
+        doubt = (UNSURE * prior) ** 2 + 1e-18
+        return np.asarray(np.maximum((slope * doubt + prior * variance) / (doubt + variance), 0.0), dtype=np.float64)
+
+    def _prior(self, model: float) -> Floats:
+        if self._vv <= 0:
+            return np.full(len(self._y), model if model < math.inf else 0.0)
+        most = self._vy / self._vv
+        return np.where(model <= most * TOLERANCE, np.minimum(model, most), most / 2)
+
+    def _line(self) -> tuple[Floats | None, Floats]:
+        """The slope of a line through all laps, and its variance; none where they cannot tell."""
+        spread = self._vv - self._v**2 / self._count if self._count > 2 else 0.0
         if spread <= 1e-9 * self._vv:
-            return np.zeros(len(self._y))
+            return None, np.zeros(len(self._y))
         shared = self._vy - self._v * self._y / self._count
         left = np.maximum(self._yy - self._y**2 / self._count - shared**2 / spread, 0.0) / (self._count - 2)
-        slope = shared / spread
-        return np.asarray(np.where(slope > SURE * np.sqrt(left / spread), slope, 0.0), dtype=np.float64)
+        return shared / spread, left / spread

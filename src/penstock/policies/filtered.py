@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,7 +12,7 @@ from penstock.core.allocation import Knob
 from penstock.core.errors import BadInput, unknown
 from penstock.core.job import Job
 from penstock.core.journal import Journal
-from penstock.core.loop import Decision, Step
+from penstock.core.loop import Decision
 from penstock.core.observation import Observation
 from penstock.models.filters import (
     NOISE_LEAST,
@@ -27,12 +26,14 @@ from penstock.models.filters import (
     Weierstrass,
     driven,
 )
-from penstock.models.transition import HORIZON_S, Learner, Learnt, Sample, learn
+from penstock.models.meter_lag import LAGS, MeterLag
+from penstock.models.transition import HORIZON_S, Learner, Learnt
+from penstock.policies.load_samples import COLUMNS, column, learnt_from, load_by_model, measured, sample_of
 from penstock.solvers.space import Range, Space
 
 FILTERS = ("pure", "gw", "ekf")
 SIZINGS = ("sum", "eager", "step")
-COLUMNS = {"cpu": "cpu", "memory": "memory_mb"}
+B_FROM = ("both", "line")
 # The least system noise is given for 2 samples a second; a load that wanders does so in proportion to time.
 PAPER_SPAN_S = 0.5
 
@@ -45,8 +46,11 @@ class Filtered:
     and counts those under way; `eager` sizes anew as each of them arrives; `step` adds or takes one a decision, also
     while workers start (the paper's baseline).
     `metrics=cpu+memory` minds both: not by default, because a JVM's heap fills whatever the load, and a live executor
-    tells only the most that it ever used. a and b (how the CPU follows the rate for one worker, and its change) and
-    the noise of the meter are learnt while it runs, taken from an earlier run's `journal`, or given.
+    tells only the most that it ever used. a and b (how the CPU follows the rate for one worker, and its change), the
+    noise of the meter and its `lag` in ticks are learnt while it runs, taken from an earlier run's `journal`, or given;
+    where nothing is learnt yet, b is what the job's capacity model says (`b_from=line`: not even then, as in versions
+    before). `share=false` leaves out that workers who stay
+    take over what one that leaves carried: our addition to the paper.
 
     >>> from penstock.sim.scenario import Scenario
     >>> job = Scenario.constant(rate=30.0, capacity_per_worker=20.0, workers_at_start=1).job()
@@ -72,9 +76,15 @@ class Filtered:
         a: float | None = None,
         b: float | None = None,
         noise: float | None = None,
+        lag: float | None = None,
+        share: bool = True,
+        b_from: str = "both",
         journal: str = "",
     ) -> None:
-        _check(filter, sizing, upper, lower)
+        _check(filter, sizing, upper, lower, lag)
+        if b_from not in B_FROM:
+            raise unknown("b_from", b_from, B_FROM)
+        self._b_from = b_from
         self._job, self._sizing = job, sizing
         self._metrics = _metrics(metrics)
         # Work moves to the workers that stay; the memory that one needs for itself does not.
@@ -82,11 +92,14 @@ class Filtered:
         self._upper, self._lower, self._every_s = upper, lower, every_s
         # The geometric middle is as far, in workers, from growing as from shrinking.
         self._middle = math.sqrt(upper * lower)
-        self._learnt = _earlier(journal, self._metrics, job) if journal else None
+        self._learnt = _earlier(journal, self._metrics, job, lag) if journal else None
         self._starts_at = round(self._learnt.instances) if self._learnt else None
         self._a, self._b = (self._given(value) for value in (a, b))
+        self._passed_on = self._moves if share else 0 * self._moves
+        self._lag = MeterLag(self._learnt.lag if self._learnt and lag is None else lag)
         self._filter = self._made(filter, Bootstrap(dead_s, ease_s, r=self._r(noise), least=_least(job.tick_s)))
-        self._learner = Learner(len(self._metrics)) if None in (a, b) and not self._learnt else None
+        is_taught = self._learnt is not None and self._learnt.b[0] > 0
+        self._learner = Learner(len(self._metrics)) if None in (a, b) and not is_taught else None
         self.memory_s = {"pure": every_s, "gw": WINDOW_S}.get(filter, HORIZON_S + dead_s + ease_s)
         self._decided_s: float | None = None
         self._rate: float | None = None
@@ -95,7 +108,7 @@ class Filtered:
         if self._starts_at is not None:
             workers, self._starts_at = self._job.limits.clamp(max(1, self._starts_at)), None
             return Decision(seen.target.resized(workers), f"warm start: {workers} workers, the last run's average")
-        names, z = _measured(seen, self._metrics, self._job)
+        names, z = measured(seen, self._metrics, self._job)
         if not names:
             return self._kept(seen)
         estimates = self._estimates(seen, names, z)
@@ -133,19 +146,29 @@ class Filtered:
         return asked if is_enough else max(asked, needed)
 
     def _estimates(self, seen: Observation, names: tuple[str, ...], z: Floats) -> Floats:
-        sample = _sample(seen, names, z, self._rate)
+        sample = sample_of(seen, names, z, self._rate)
         self._rate = seen.input_rate
-        if self._learner is not None and isinstance(self._filter, Kalman):
+        if not isinstance(self._filter, Kalman):
+            return self._filter.step(seen.time_s, names, z, sample.u)
+        if self._learner is not None:
             worked_s = seen.span_s * max(1, len(seen.running.workers))
             self._learner.follow(seen.span_s, worked_s, z.mean(axis=0), seen.processed, seen.batch is not None)
+            is_line = self._b_from == "line"
+            b = self._moves * (self._learner.slope() if is_line else self._learner.believed(load_by_model(seen)))
             # At a steady rate a load stays as it is, so a is 0; memory does not follow the rate at all.
-            self._filter.motion = driven(*self._coefficients(0 * self._moves, self._moves * self._learner.slope()))
-        return self._filter.step(seen.time_s, names, z, sample.u)
+            self._steer(0 * self._moves, b)
+        self._lag.follow(names, z, sample.u)
+        return self._filter.step(seen.time_s, names, z + self._b_now * self._lag.ahead(), sample.u)
+
+    def _steer(self, a: Floats, b: Floats) -> None:
+        assert isinstance(self._filter, Kalman)
+        a, self._b_now = self._coefficients(a, b)
+        self._filter.motion = driven(a, self._b_now)
 
     def _kept(self, seen: Observation) -> Decision:
         asked = len(seen.target.workers)
         if seen.workers.names:
-            lacking = [name for name in self._metrics if not np.isfinite(_column(seen, name)).any()]
+            lacking = [name for name in self._metrics if not np.isfinite(column(seen, name)).any()]
             return Decision(seen.target, f"the workers' {' and '.join(lacking)} is not known: kept at {asked}")
         if asked == 0 and (seen.backlog or seen.input_rate):
             return Decision(seen.target.resized(self._job.limits.clamp(1)), "no worker was asked for: one to begin")
@@ -154,7 +177,10 @@ class Filtered:
     def _signals(self, seen: Observation, estimates: Floats, measured: float) -> dict[str, float]:
         load = float(estimates[:, 0].mean())
         signals = {"load": load, "measured": measured, "upper": self._upper, "lower": self._lower}
-        return signals | {"sum": load * len(seen.running.workers)}
+        signals["sum"] = load * len(seen.running.workers)
+        if isinstance(self._filter, Kalman):
+            signals |= {"b": float(self._b_now[0]), "lag": self._lag.lag}
+        return signals
 
     def _made(self, name: str, bootstrap: Bootstrap) -> Filter:
         if name == "pure":
@@ -163,7 +189,8 @@ class Filtered:
             return Weierstrass()
         nothing = np.zeros(len(self._metrics))
         known = (self._learnt.a, self._learnt.b) if self._learnt else (nothing, nothing)
-        return Kalman(driven(*self._coefficients(*known)), bootstrap, self._moves)
+        a, self._b_now = self._coefficients(*known)
+        return Kalman(driven(a, self._b_now), bootstrap, self._passed_on)
 
     def _coefficients(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         return (a if self._a is None else self._a), (b if self._b is None else self._b)
@@ -178,13 +205,15 @@ class Filtered:
         return np.diag([max(noise**2, NOISE_LEAST) if metric == "cpu" else NOISE_LEAST for metric in self._metrics])
 
 
-def _check(filter_name: str, sizing: str, upper: float, lower: float) -> None:
+def _check(filter_name: str, sizing: str, upper: float, lower: float, lag: float | None) -> None:
     if filter_name not in FILTERS:
         raise unknown("filter", filter_name, FILTERS)
     if sizing not in SIZINGS:
         raise unknown("sizing", sizing, SIZINGS)
     if not 0 < lower < upper <= 1:
         raise BadInput(f"filtered:upper={upper:g},lower={lower:g}: it must be 0 < lower < upper <= 1")
+    if lag is not None and not 0 <= lag <= LAGS:
+        raise BadInput(f"filtered:lag={lag:g}: a meter is 0 to {LAGS} ticks late")
 
 
 def _metrics(text: str) -> tuple[str, ...]:
@@ -199,51 +228,8 @@ def _least(tick_s: float) -> float:
     return SYSTEM_LEAST * tick_s / PAPER_SPAN_S
 
 
-def _column(seen: Observation, metric: str) -> Floats:
-    """What each worker's meter shows; not a number where it shows nothing."""
-    shown = np.asarray(seen.workers.columns.get(COLUMNS[metric], np.nan), dtype=np.float64)
-    return np.broadcast_to(shown, len(seen.workers.names))
-
-
-def _measured(seen: Observation, metrics: tuple[str, ...], job: Job) -> tuple[tuple[str, ...], Floats]:
-    """The workers whose meters show something, and what: a row for each, a column for each metric, as shares."""
-    z = np.empty((len(seen.workers.names), len(metrics)))
-    for place, metric in enumerate(metrics):
-        column = _column(seen, metric)
-        z[:, place] = column / job.kinds[0].memory_mb if metric == "memory" else column
-    shows = np.flatnonzero(np.isfinite(z).all(axis=1))
-    if len(shows) == len(z):
-        return seen.workers.names, z
-    return tuple(seen.workers.names[row] for row in shows), z[shows]
-
-
-def _sample(seen: Observation, names: tuple[str, ...], z: Floats, rate_before: float | None) -> Sample:
-    """What a filter is told. The rate and its change are both divided by the workers that run now.
-
-    The difference of the quotients would take a worker that joins a full fleet for a fall of the load, and send it
-    away: 24,000 late images in a run of paper 5's pyramid instead of 1,000.
-    """
-    rate, workers = seen.input_rate, max(1, len(seen.running.workers))
-    return Sample(names, z, np.array([rate, 0.0 if rate_before is None else rate - rate_before]) / workers)
-
-
-def learnt_from(steps: Iterable[Step], metrics: tuple[str, ...], job: Job) -> Learnt | None:
-    """What an earlier run teaches a filter: a journal, or a replay; None if it shows too little."""
-    return learn(_samples(steps, metrics, job))
-
-
-def _earlier(path: str, metrics: tuple[str, ...], job: Job) -> Learnt:
-    learnt = learnt_from(Journal.open(Path(path)), metrics, job)
+def _earlier(path: str, metrics: tuple[str, ...], job: Job, lag: float | None) -> Learnt:
+    learnt = learnt_from(Journal.open(Path(path)), metrics, job, lag)
     if learnt is None:
         raise BadInput(f"filtered:journal={path}: it shows no two steps with the workers' {' and '.join(metrics)}")
     return learnt
-
-
-def _samples(steps: Iterable[Step], metrics: tuple[str, ...], job: Job) -> Iterator[Sample]:
-    """The steps of a run as a filter saw them."""
-    rate: float | None = None
-    for step in steps:
-        names, z = _measured(step.seen, metrics, job)
-        if names:
-            yield _sample(step.seen, names, z, rate)
-        rate = step.seen.input_rate

@@ -34,7 +34,10 @@ class Gauges:
             for size, columns in ((noise.cpu, wide + bool(noise.cpu_shared)), (noise.memory, wide), (noise.rate, 1))
         )
         self._rates: deque[float] = deque(maxlen=max(1, round(noise.rate_over_s / scenario.tick_s)))
-        self._late = deque([0.0] * round(noise.cpu_late_s / scenario.tick_s))
+        ticks = noise.cpu_late_s / scenario.tick_s
+        self._late = deque([0.0] * math.ceil(ticks - 1e-9))
+        # A meter that is late by a part of a tick shows some of this one and some of the one before.
+        self._newer = len(self._late) - ticks
 
     def rate(self, rate: float) -> float:
         if self._rates.maxlen != 1:
@@ -72,9 +75,10 @@ class Gauges:
         return [round(min(1.0, max(0.0, load + float(error))), 3) for load, error in zip(loads, errors, strict=True)]
 
     def _cpu_column(self, load: float, count: int) -> float | list[float]:
-        if self._late:
-            self._late.append(load)
-            load = self._late.popleft()
+        late = self._late
+        if late:
+            late.append(load)
+            load = late.popleft() * (1 - self._newer) + late[0] * self._newer
         load = self._noise.cpu_idle + (self._noise.cpu_busy - self._noise.cpu_idle) * load
         if self._cpu is None:
             return round(min(1.0, load), 4)

@@ -73,7 +73,7 @@ class NoiseSpec:
     cpu_shared: float = 0.0
     """Share of the CPU's variance that all workers have in common, as neighbours on one host do; 0…1."""
     cpu_late_s: float = 0.0
-    """A CPU meter shows the load of this long ago, in whole ticks."""
+    """A CPU meter shows the load of this long ago; late by a part of a tick, it mixes two."""
     cpu_idle: float = 0.0
     """What it shows while nothing is worked on, and below, while all work."""
     cpu_busy: float = 1.0
