@@ -31,9 +31,9 @@ def test_the_quota_of_each_process_changes_and_every_line_comes_out() -> None:
             plant = SharePlant(fleet, reader, job)
             whole = quotas(fleet)
             plant.apply(replace(plant.target, cpu_share=dict.fromkeys(OPERATORS, 0.6)))
-            # A quota and its period may both change: what a second gives is what counts.
+            # A quota and its period, in whole microseconds, may both change: what a second gives is what counts.
             less = quotas(fleet)
-            assert less == {name: pytest.approx(0.6 * cores) for name, cores in whole.items()}
+            assert less == {name: pytest.approx(0.6 * cores, rel=1e-3) for name, cores in whole.items()}
             feed(broker.address)
             seen = observed(plant)
     assert seen.arrived == LINES

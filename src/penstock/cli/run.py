@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -185,11 +184,12 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 def log_to_stderr() -> None:
     """A handler of our own: libraries may have set up the root's already."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Masked("%(asctime)s %(name)s %(message)s"))
+    from penstock.live.control_log import FORM, ToStderr
+
     ours = logging.getLogger("penstock")
     ours.setLevel(logging.INFO)
-    ours.addHandler(handler)
+    ours.handlers = [each for each in ours.handlers if not isinstance(each, ToStderr)]  # one is enough
+    ours.addHandler(ToStderr(Masked(FORM)))
     ours.propagate = False
 
 

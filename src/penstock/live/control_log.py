@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from typing import TextIO
 
 from penstock.core.allocation import Allocation
 from penstock.core.errors import PenstockError
@@ -13,6 +14,7 @@ from penstock.core.observation import Observation
 from penstock.core.units import show_duration
 
 log = logging.getLogger("penstock")
+FORM = "%(asctime)s %(name)s %(message)s"
 SUMMARY_S = 600.0
 
 
@@ -25,9 +27,19 @@ def be_heard() -> None:
     if log.level == logging.NOTSET and logging.getLogger().level <= logging.WARNING:
         log.setLevel(logging.INFO)
     if not log.hasHandlers():
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
-        log.addHandler(handler)
+        log.addHandler(ToStderr(logging.Formatter(FORM)))
+
+
+class ToStderr(logging.StreamHandler[TextIO]):
+    """Writes to what stderr is when something is said: one that was replaced, or closed, since is nobody's any more."""
+
+    def __init__(self, form: logging.Formatter) -> None:
+        super().__init__(sys.stderr)
+        self.setFormatter(form)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
 
 
 class ControlLog:
