@@ -78,69 +78,82 @@ _GROUPS = {
 }
 
 
+Groups = dict[str, dict[str, Any]]
+"""What a line says of each signal, worker column, operator and path, by group and name."""
+
+
 class StepReader:
     """Makes steps of a journal's lines, one after the other; `damaged` counts the lines that were of no use."""
 
     def __init__(self) -> None:
         self._state: dict[str, Any] = {}
+        self._groups: Groups = {}
         self._allocations = Allocations()
         self.damaged = 0
 
     def step(self, line: str) -> Step | None:
         """The step of the next line; `None` for a damaged one, and for those that lean on it."""
-        fields = _fields_of(line)
-        if fields is not None and (self._state or fields.get("whole")):
-            self._state = fields if fields.pop("whole", False) else self._state | fields
+        read = _fields_of(line)
+        if read is not None and (self._state or read[0].get("whole")):
+            self._take(*read)
             with contextlib.suppress(KeyError, TypeError, ValueError, BadInput, msgspec.MsgspecError):
-                return _step(self._state, self._allocations)
-        self._state = {}
+                return _step(self._state, self._groups, self._allocations)
+        self._state, self._groups = {}, {}
         self.damaged += 1
         return None
 
+    def _take(self, fields: dict[str, Any], groups: Groups) -> None:
+        """What the line says comes over what stood; earlier steps keep the groups that they were given."""
+        if fields.pop("whole", False):
+            self._state, self._groups = fields, {group: {} for group in _GROUPS}
+        else:
+            self._state.update(fields)
+        for group, said in groups.items():
+            known = self._groups[group] | said
+            gone = None in said.values()
+            self._groups[group] = {name: each for name, each in known.items() if each is not None} if gone else known
 
-def _fields_of(line: str) -> dict[str, Any] | None:
+
+def _fields_of(line: str) -> tuple[dict[str, Any], Groups] | None:
     """A line's fields, typed; `None` where one does not fit, or the line has no end."""
     if not line.endswith("\n"):
         return None
+    fields: dict[str, Any] = {}
+    groups: Groups = {}
     try:
-        return {key: _value(key, raw) for key, raw in _LINE.decode(line).items()}
+        for key, raw in _LINE.decode(line).items():
+            decoder = _KEYS.get(key)
+            if decoder is not None:
+                fields[key] = decoder.decode(raw)
+            elif key in _ALLOCATIONS:
+                fields[key] = bytes(raw)  # read when it is needed, and only once
+            else:
+                group, name = _grouped(key)
+                value = _GROUPS.get(group, _ANYTHING).decode(raw)
+                if group:  # a field of a later version is nothing to us
+                    groups.setdefault(group, {})[name] = value
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
-
-
-def _value(key: str, raw: msgspec.Raw) -> Any:
-    decoder = _KEYS.get(key)
-    if decoder is None:
-        if key in _ALLOCATIONS:
-            return bytes(raw)  # read when it is needed, and only once
-        # A field of a later version is nothing to us.
-        decoder = _GROUPS.get(_grouped(key)[0], _ANYTHING)
-    return decoder.decode(raw)
+    return fields, groups
 
 
 @lru_cache(4096)
 def _grouped(key: str) -> tuple[str, str]:
     """The group of a key, and its name in it; no group for keys that stand alone, or that a later version wrote."""
-    group, _, name = key.partition(" ")
-    return (group, name) if " " in key and group in _GROUPS else ("", key)
+    group, space, name = key.partition(" ")
+    return (group, name) if space and group in _GROUPS else ("", key)
 
 
-def _step(state: dict[str, Any], allocations: Allocations) -> Step:
+def _step(state: dict[str, Any], groups: Groups, allocations: Allocations) -> Step:
     running, asked, target = (allocations.of(state[key]) for key in _ALLOCATIONS[:3])
     wanted = state.get("wanted", b"null")
-    grouped: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
-    for key, value in state.items():
-        if key not in _KEYS:
-            group, name = _grouped(key)
-            if group and value is not None:
-                grouped[group][name] = value
     seen = Observation(
         **_plain(state),
         running=running,
         target=asked,
-        workers=_workers(allocations.names(running), grouped["worker"]),
-        operators=_operators(grouped["operator"], state),
-        paths={name: Responses(*values) for name, values in grouped["path"].items()},
+        workers=_workers(allocations.names(running), groups["worker"]),
+        operators=_operators(groups["operator"], state),
+        paths={name: Responses(*values) for name, values in groups["path"].items()},
         batch=Batch(*state["batch"]) if state.get("batch") else None,
         in_work=BatchInWork(*state["in_work"]) if state.get("in_work") else None,
         pending=state.get("pending") or {},
@@ -149,7 +162,7 @@ def _step(state: dict[str, Any], allocations: Allocations) -> Step:
         arrivals=ArrivalDigest(*state["arrivals"]) if state.get("arrivals") else None,
     )
     decided = target if wanted == b"null" else allocations.of(wanted)
-    return Step(seen, Decision(decided, state["reason"], grouped["signal"]), target, state.get("could"))
+    return Step(seen, Decision(decided, state["reason"], groups["signal"]), target, state.get("could"))
 
 
 def _operators(told: dict[str, list[Any]], state: dict[str, Any]) -> dict[str, OperatorStats]:

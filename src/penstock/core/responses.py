@@ -152,16 +152,19 @@ class Collected:
 
     def _fill(self) -> None:
         """Fill the bins that lie wholly within stretches: density · width."""
-        bins, density, stretches, here = self._bins, 0.0, 0, 0
+        bins, here = self._bins, 0
+        # Each by itself: where 10⁹ events a second have come and gone, a running sum is off by whole events.
+        densities: list[float] = []
         for number, more, change in sorted(self._changes):
-            # Counted, because a sum of densities does not come back to 0 by itself.
-            if stretches:
+            if densities:
                 # A bin is as wide as 1 - 1/1.05 of its upper edge.
-                within = density * (1 - 1 / RATIO) * RATIO**here
+                within = sum(densities) * (1 - 1 / RATIO) * RATIO**here
                 for between in range(here, number):
                     bins[between] = bins.get(between, 0.0) + within
                     within *= RATIO
-            stretches += more
-            density = density + change if stretches else 0.0
+            if more > 0:
+                densities.append(change)
+            else:
+                densities.remove(-change)
             here = number
         self._changes = []
