@@ -14,6 +14,7 @@ from penstock.core.errors import BadInput
 from penstock.core.journal import WHOLE_EVERY, Header, Journal, JournalWriter
 from penstock.core.loop import Decision, Step
 from penstock.core.objective import Limits, Objective, Price
+from penstock.core.observation import Batch
 from penstock.policies.threshold import Threshold
 from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
@@ -59,6 +60,15 @@ def test_what_was_written_is_what_is_read(tmp_path: Path, changes: dict[str, Any
         assert replace(mine.seen, workers=theirs.seen.workers) == theirs.seen
         assert (mine.decision, mine.target) == (theirs.decision, theirs.target)
     assert journal.damaged == 0
+
+
+def test_an_only_operator_keeps_a_batch_and_a_load_that_are_not_the_jobs(tmp_path: Path) -> None:
+    (first, *_) = steps_of(scenario(ticks=2))
+    (name,) = first.seen.operators
+    own = replace(first.seen.operators[name], batch=Batch(5.0, 10.0, 2.0, 1.0, 0.5, number=7), load=0.4, processed=5.0)
+    step = replace(first, seen=replace(first.seen, operators={name: own}))
+    (read,) = Journal.open(write(tmp_path / "run.jsonl", [step]))
+    assert read.seen.operators[name] == own
 
 
 def test_what_a_limit_cut_is_kept_beside_what_was_applied(tmp_path: Path) -> None:

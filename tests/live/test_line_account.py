@@ -35,6 +35,12 @@ def test_each_line_is_answered_by_the_first_batch_that_has_seen_it() -> None:
     assert lines.waiting == 0
 
 
+def test_lines_of_two_senders_that_stand_out_of_order_are_answered_too() -> None:
+    lines = account([10.0, 10.2, 10.05, 10.1])
+    lines.answered_in_batches(np.array([10.1]), np.array([12.0]))
+    assert lines.processed == 4
+
+
 def test_time_is_late_while_the_oldest_line_is_older_than_the_bound() -> None:
     lines = account([10.0, 10.5, 19.0])
     lines.answered(np.array([10.0, 10.5]), np.array([13.0, 13.5]))

@@ -151,3 +151,15 @@ def test_without_the_right_to_make_cgroups_it_is_refused_in_one_line(monkeypatch
     monkeypatch.setattr("penstock.live.log_fleet.find_groups", list)
     with hold("test") as holding, pytest.raises(BadInput, match="no right to make cgroups"):
         need_groups(holding)
+
+
+def test_one_record_with_a_time_to_come_does_not_hold_back_what_stands_behind_it() -> None:
+    found, _, reader = plant()
+    now_s = time.time()
+    lines = Records(
+        np.array([now_s - 2.0, now_s + 1e6, now_s - 1.0]), np.array([now_s - 2.0, now_s - 1.5, now_s - 1.0])
+    )
+    reader.next = {**SILENT, LINES: lines, PARSED: lines, MATCHED: records([now_s - 1.0], 0.1)}
+    seen = found.observe()
+    assert seen is not None
+    assert (seen.arrived, seen.processed) == (3, 3)

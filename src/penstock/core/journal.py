@@ -137,8 +137,9 @@ class JournalWriter:
         for name, column in WorkerTable.of(seen.workers).columns.items():
             fields[f"worker {name}"] = column if isinstance(column, (int, float, tuple)) else list(column)
         for name, stats in seen.operators.items():
-            # The counters of a job's only operator are the job's: then they say nothing new.
-            fields[f"operator {name}"] = _plain_operator(stats, is_only=len(seen.operators) == 1)
+            # The counters and the batch of a job's only operator are the job's: then they say nothing new.
+            is_only = len(seen.operators) == 1 and stats.batch == seen.batch and stats.load is None
+            fields[f"operator {name}"] = _plain_operator(stats, is_only)
         for name, path in seen.paths.items():
             fields[f"path {name}"] = [path.count, path.sum_s, {str(k): v for k, v in path.bins.items()}, path.unit_s]
         fields.update(_where_there(step))

@@ -19,6 +19,8 @@ from penstock.core.responses import Responses
 
 # What is a plain number of an observation, in the order of a line.
 PLAIN = Observation.__slots__[: Observation.__slots__.index("running")]
+# So many values of an operator are always there; its counters, load and batch may be the job's.
+OPERATOR_OWN = OperatorStats.__slots__.index("arrived")
 UNKNOWN = ("backlog", "latency_s")  # null in a line: nobody knows it
 # Where the first is not in a line, it is the second: most jobs put out one result an event.
 RESULTS = (("delivered", "processed"), ("deliverable", "arrived"))
@@ -166,19 +168,23 @@ def _step(state: dict[str, Any], groups: Groups, allocations: Allocations) -> St
 
 
 def _operators(told: dict[str, list[Any]], state: dict[str, Any]) -> dict[str, OperatorStats]:
-    if len(told) == 1:  # it has all events, and the job's batch
+    own: dict[str, Any] = {}
+    if len(told) == 1:  # where its line does not say more, it has all events, and the job's batch
         batch = Batch(*state["batch"]) if state.get("batch") else None
         own = {"arrived": state["arrived"], "processed": state["processed"], "batch": batch}
-        return {name: _operator(values, own) for name, values in told.items()}
-    return {name: _operator(values, {}) for name, values in told.items()}
+    return {name: _operator(values, own) for name, values in told.items()}
 
 
 def _operator(values: list[Any], own: dict[str, Any]) -> OperatorStats:
+    if len(values) > len(OperatorStats.__slots__):
+        raise ValueError("an operator has more values than there are")
     named = dict(zip(OperatorStats.__slots__, values, strict=False))
     batch = named.pop("batch", None)
-    if len(values) > len(OperatorStats.__slots__) or any(isinstance(each, list) for each in named.values()):
+    if any(isinstance(each, list) for each in named.values()):
         raise ValueError("an operator's values do not fit")
-    return OperatorStats(**{**named, "batch": None if batch is None else Batch(*batch), **own})
+    if len(values) > OPERATOR_OWN:
+        return OperatorStats(**named, batch=None if batch is None else Batch(*batch))
+    return OperatorStats(**{**named, **own})
 
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:

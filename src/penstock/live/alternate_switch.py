@@ -11,9 +11,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.errors import PenstockError, PlantError
@@ -21,8 +21,26 @@ from penstock.live.handover import Handover
 
 log = logging.getLogger("penstock")
 
+# A query that cannot be started again is tried so often, each time after twice as long, before the job fails.
+STARTS_MOST = 6
+
 Start = Callable[[str, Handover], StreamingQuery]
 """Starts an implementation, from where its handover says."""
+
+
+class AlternateRefused(PlantError):
+    """Spark did not take this implementation; another goes on."""
+
+
+@dataclass
+class _Down:
+    """An implementation that is to run and does not: it could not be started again."""
+
+    name: str
+    place: Handover
+    why: str
+    tries: int = 0
+    next_s: float = 0.0
 
 
 @dataclass
@@ -45,6 +63,8 @@ class AlternateSwitch:
         self.refused: dict[str, str] = {}
         """Implementations that Spark did not take, and what it said."""
         self._trial: _Trial | None = None
+        self._down: _Down | None = None
+        self._failure: str | None = None
         self._busy = threading.Lock()
         self._notes: list[str] = []
         self.query = start(self.active, handover)
@@ -52,10 +72,11 @@ class AlternateSwitch:
     @property
     def isActive(self) -> bool:  # noqa: N802  as PySpark names it
         """Between two implementations it is still the same job."""
-        return self._busy.locked() or self._trial is not None or bool(self.query.isActive)
+        between = self._busy.locked() or self._trial is not None or self._down is not None
+        return between or bool(self.query.isActive)
 
     def exception(self) -> object:
-        return self.query.exception()
+        return self._failure or self.query.exception()
 
     @property
     def allocated(self) -> dict[str, str]:
@@ -67,16 +88,36 @@ class AlternateSwitch:
         if name not in self._states:
             raise PlantError(f"{self.operator} has no alternate '{name}': there are {', '.join(self._states)}")
         if name in self.refused:
-            raise PlantError(f"alternate {name} was refused: {self.refused[name]}")
+            raise AlternateRefused(f"alternate {name} was refused: {self.refused[name]}")
         self.wanted = name
 
     def tend(self, rests: Callable[[], bool], look: Callable[[], None]) -> None:
         """Switch if that was asked for and no batch is in work; `look` takes in what the query has told until then."""
         with self._busy:
-            if self._trial is not None:
-                self._judge(self._trial)
-            elif self.wanted != self.active and self.query.isActive and rests():
+            if not self._mended() and self.wanted != self.active and self.query.isActive and rests():
                 self._switch(self.wanted, look)
+
+    def mend(self) -> None:
+        """What is begun is brought to its end, also in a pause and without a controller: a query that is down runs."""
+        with self._busy:
+            self._mended()
+
+    def settle(self) -> None:
+        """The job ends: a trial that has committed a batch stands, or a restart would do its rows again."""
+        with self._busy, suppress(PenstockError, OSError):
+            if self._trial is not None and _has_committed(self.query):
+                self._place.keep()
+
+    def _mended(self) -> bool:
+        """Was there something to mend?"""
+        if self._down is not None:
+            if time.monotonic() >= self._down.next_s:
+                self._restart(self._down)
+            return True
+        if self._trial is not None:
+            self._judge(self._trial)
+            return True
+        return False
 
     def take_notes(self) -> list[str]:
         notes, self._notes = self._notes, []
@@ -85,13 +126,13 @@ class AlternateSwitch:
     def _switch(self, name: str, look: Callable[[], None]) -> None:
         begun_s, before, place = time.monotonic(), self.active, self._place
         self.query.stop()
-        look()
         shares = self._states[name] == self._states[before]
         try:
+            look()
             after = place.same(name) if shares else place.apart(name, self.query)
             self._begin(name, after)
-        except (PenstockError, PySparkException) as error:
-            self._go_back(before, place, _first_line(error))
+        except Exception as error:  # py4j raises what PySpark does not know, and what ran must run again
+            self._go_back(name, before, place, _first_line(error))
             return
         self._trial = _Trial(before, place, begun_s)
         how = "" if shares else ", with a state of its own: what was remembered is left behind"
@@ -102,24 +143,40 @@ class AlternateSwitch:
         self.active, self._place = name, place
 
     def _judge(self, trial: _Trial) -> None:
-        """Its first batch has ended, or Spark has refused it."""
-        if not self.query.isActive:
-            self._go_back(trial.before, trial.place, _first_line(self.query.exception()))
-        elif any("addBatch" in each["durationMs"] for each in self.query.recentProgress):
+        """Its first batch has ended, or Spark has refused it. What fails after that is the job's own failure."""
+        if _has_committed(self.query):
+            self._place.keep()
+            self._trial = None
             took_s = time.monotonic() - trial.begun_s
             self._notes.append(
                 f"alternate {self.active} in place of {trial.before}: its first batch after {took_s:.0f} s"
             )
-            self._place.keep()
-            self._trial = None
+        elif not self.query.isActive:
+            self._go_back(self.active, trial.before, trial.place, _first_line(self.query.exception()))
 
-    def _go_back(self, before: str, place: Handover, why: str) -> None:
+    def _go_back(self, name: str, before: str, place: Handover, why: str) -> None:
         """What ran before runs again; what was refused is not asked for a second time."""
-        name = self.wanted
         self.refused[name] = why
         self._notes.append(f"alternate {name} was refused, {before} goes on: {why}")
-        self._trial, self.wanted = None, before
-        self._begin(before, place)
+        self._trial, self.wanted = None, before if self.wanted == name else self.wanted
+        self._restart(_Down(before, place, why))
+
+    def _restart(self, down: _Down) -> None:
+        """Start it; where that fails it is down, and tried again by whoever tends or mends."""
+        self._down = down
+        try:
+            self._begin(down.name, down.place)
+        except Exception as error:
+            down.why, down.tries = _first_line(error), down.tries + 1
+            down.next_s = time.monotonic() + 2.0**down.tries
+            if down.tries >= STARTS_MOST:
+                self._down, self._failure = None, f"alternate {down.name} cannot be started again: {down.why}"
+        else:
+            self._down = None
+
+
+def _has_committed(query: StreamingQuery) -> bool:
+    return any("addBatch" in each["durationMs"] for each in query.recentProgress)
 
 
 def _first_line(error: object) -> str:

@@ -97,6 +97,7 @@ def run_job(plan: RunPlan, told: Callable[[Step], None], ready: Callable[[Contro
             if controller is not None:
                 controller.stop()
             _end(switch.query)
+            switch.settle()
 
 
 @contextlib.contextmanager
@@ -173,7 +174,9 @@ def _stream(spark: SparkSession, plan: RunPlan, offsets: str | None) -> DataFram
         reader = reader.option("maxFilesPerTrigger", plan.rows_max) if plan.rows_max else reader
         return reader.load(str(plan.folder)).withColumn("timestamp", F.current_timestamp())
     options = {"startingOffsets": "earliest", **plan.kafka.reader_options()}
-    options |= {"startingOffsets": offsets} if offsets else {}
+    if offsets:  # Spark takes times before offsets
+        options = {key: value for key, value in options.items() if not key.lower().startswith("starting")}
+        options["startingOffsets"] = offsets
     if plan.rows_max:
         options["maxOffsetsPerTrigger"] = str(plan.rows_max)
     stream = spark.readStream.format("kafka").options(**options).load()
@@ -204,6 +207,8 @@ def _watch(query: StreamingQuery | AlternateSwitch, plan: RunPlan) -> None:
     deadline = time.monotonic() + (plan.seconds if plan.seconds is not None else float("inf"))
     while query.isActive and time.monotonic() < deadline:
         time.sleep(LOOK_S)
+        if isinstance(query, AlternateSwitch):
+            query.mend()
     failure = query.exception()
     if failure is not None:
         raise ExternalError(f"app {plan.app.name} failed in Spark: {str(failure).splitlines()[0][:300]}")

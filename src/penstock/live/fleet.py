@@ -11,7 +11,7 @@ from pathlib import Path
 
 from penstock.core.allocation import Knob
 from penstock.core.dataflow import Dataflow, Operator
-from penstock.core.errors import ExternalError
+from penstock.core.errors import BadInput, ExternalError
 from penstock.core.job import Job
 from penstock.core.journal import Header
 from penstock.core.kinds import WorkerKind
@@ -24,6 +24,7 @@ from penstock.live.controller import Controller, ControllerParts
 from penstock.live.fleet_plant import FleetPlant
 from penstock.live.fleet_spec import FleetSpec
 from penstock.live.host_process import HostMaker
+from penstock.live.locks import open_lock, take
 from penstock.live.metrics import Metrics
 from penstock.live.metrics_server import MetricsServer
 from penstock.live.pause import Pause
@@ -76,7 +77,7 @@ def run_fleet(
     need_java()
     if plan.spec.hosts.master:
         reach(plan.spec.hosts.master)
-    with hold("fleet") as holding:
+    with _alone(Path(plan.spec.state)), hold("fleet") as holding:
         hosts = plan.spec.hosts
         make = HostMaker(holding, usable_groups(holding, find_groups()), hosts)
         size = f"{hosts.cores:g} cores and {hosts.memory_mb} MB each"
@@ -85,6 +86,16 @@ def run_fleet(
             ready(plant)
             _watch(plant, plan)
         _end(plant)
+
+
+@contextlib.contextmanager
+def _alone(state: Path) -> Iterator[None]:
+    """Two fleets on the same checkpoints would run each query twice."""
+    state.mkdir(parents=True, exist_ok=True)
+    with open_lock(state / "lock") as lock:
+        if not take(lock, wait=False):
+            raise BadInput(f"{state} is in use by another fleet: end that one first, or name another state")
+        yield
 
 
 @contextlib.contextmanager

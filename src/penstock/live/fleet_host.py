@@ -79,6 +79,7 @@ class Host:
                 if word["do"] in ("end", GONE):
                     return self._end()
                 self._obey(word)
+                self._look()  # to start 35 queries may take longer than a host may be silent
             self._look()
 
     def _obey(self, word: Mapping[str, Any]) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.core.errors import ExternalError
 from penstock.core.observation import WorkerTable
 from penstock.live.fleet_query import shared_out
 from penstock.live.host_process import FleetHost
@@ -78,13 +80,16 @@ class HostPool:
         for name, host in list(self._ending.items()):
             host.heard()
             if host.why_gone() is not None:
-                self._forget(self._ending, name)
+                with suppress(ExternalError):
+                    self._forget(self._ending, name)
         found = []
         for name, host in list(self._hosts.items()):
             if (why := host.why_gone()) is not None:
-                found.append(Gone(name, why))
-                self._note_start(host, why)
-                self._forget(self._hosts, name)
+                # While something of it still runs its queries have no other home: it is tried again.
+                with suppress(ExternalError):
+                    self._forget(self._hosts, name)
+                    found.append(Gone(name, why))
+                    self._note_start(host, why)
         return found
 
     def _note_start(self, host: FleetHost, why: str) -> None:
@@ -98,7 +103,8 @@ class HostPool:
             self.broken = f"{self._failed_starts} hosts in a row did not start: {why}"
 
     def _forget(self, where: dict[str, FleetHost], name: str) -> None:
-        where.pop(name).release()
+        where[name].release()
+        del where[name]
         self._used.pop(name, None)
 
     def drop(self, name: str) -> None:

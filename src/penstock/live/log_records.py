@@ -16,6 +16,8 @@ from penstock.apps.logs import sent_us
 from penstock.core.errors import PlantError
 from penstock.models.markov.chains import Floats
 
+EARLIEST = -2  # as Spark writes it: a topic whose first records have expired does not begin at 0
+
 
 @dataclass(frozen=True, slots=True)
 class Records:
@@ -32,7 +34,7 @@ class LogRecords:
 
     def __init__(self, spark: SparkSession, address: str, topics: Sequence[str]) -> None:
         self._spark, self._address = spark, address
-        self._next = dict.fromkeys(topics, 0)
+        self._next = dict.fromkeys(topics, EARLIEST)
 
     def take(self) -> Mapping[str, Records]:
         """Records since the last call, by topic."""

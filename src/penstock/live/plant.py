@@ -16,7 +16,7 @@ from penstock.core.errors import PlantError
 from penstock.core.job import Job
 from penstock.core.loop import Step
 from penstock.core.observation import Observation, WorkerTable
-from penstock.live.alternate_switch import AlternateSwitch
+from penstock.live.alternate_switch import AlternateRefused, AlternateSwitch
 from penstock.live.batch_size import BatchSizes
 from penstock.live.executors import Executor, SlotTime, decommission, executors, kill, request
 from penstock.live.lag_source import Places
@@ -67,6 +67,7 @@ class SparkPlant:
         self._before: Step | None = None
         self._notes = PlantNotes()
         self._said: list[str] = []
+        self._refusals: set[str] = set()
         self._drains = spark.sparkContext.getConf().get("spark.decommission.enabled", "false") == "true"
 
     def go_on(self, before: Step, origin_s: float) -> None:
@@ -107,11 +108,22 @@ class SparkPlant:
         back. In a dry run nothing is asked for: what would have been is in the journal."""
         if self._is_dry:
             return
-        self._request(len(target.workers))
         if self._switch is not None:
-            self._switch.ask(target.alternate.get(self._switch.operator))
+            target = self._with_alternate(target, self._switch)
+        self._request(len(target.workers))
         if target != self._slots.target:
             self._slots.retarget(target, time.time() - self.origin_s)
+
+    def _with_alternate(self, target: Allocation, switch: AlternateSwitch) -> Allocation:
+        """The target with its alternate; one that Spark has refused must not keep the workers from following."""
+        try:
+            switch.ask(target.alternate.get(switch.operator))
+        except AlternateRefused as error:
+            if str(error) not in self._refusals:
+                self._refusals.add(str(error))
+                self._said.append(str(error))
+            return replace(target, alternate=switch.allocated)
+        return target
 
     def tend(self) -> None:
         """Between two ticks, several times a second: row limits follow the workers, and what nobody wants is ended

@@ -10,6 +10,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.core.errors import PlantError
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedSource:
@@ -82,8 +84,12 @@ def committed_offsets(query: StreamingQuery) -> str | None:
     """Where the only source of a query that has stopped stood after its last committed batch, as that source takes it;
     None before the first."""
     latest = _execution(query).commitLog().getLatestBatchId()
-    logged = logged_offsets(query, int(latest.get())) if latest.isDefined() else []
-    return json.dumps(logged[0]) if logged else None
+    if not latest.isDefined():
+        return None
+    logged = logged_offsets(query, int(latest.get()))
+    if not logged:  # from the beginning, all would be counted again
+        raise PlantError("the offsets of its last batch cannot be read")
+    return json.dumps(logged[0])
 
 
 @dataclass(frozen=True, slots=True)

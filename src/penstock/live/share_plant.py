@@ -99,8 +99,8 @@ class SharePlant:
             share = target.cpu_share.get(name, 1.0)
             if share != self._target.cpu_share[name]:
                 self._limit(name, share)
-        shares = {name: target.cpu_share.get(name, 1.0) for name in OPERATORS}
-        self._target = replace(target, cpu_share=shares)
+                self._target = replace(self._target, cpu_share={**self._target.cpu_share, name: share})
+        self._target = replace(target, cpu_share=self._target.cpu_share)
 
     def tend(self) -> None:
         """Nothing goes on between two ticks."""
@@ -136,7 +136,9 @@ class SharePlant:
             held = self._held.get(role)
             time_s = np.concatenate([held.time_s, records.time_s]) if held else records.time_s
             sent_s = np.concatenate([held.sent_s, records.sent_s]) if held else records.sent_s
-            cut = int(np.searchsorted(np.maximum.accumulate(time_s), now_s, side="right")) if len(time_s) else 0
+            # One with a time to come holds back itself alone: what lies behind it came before now all the same.
+            rising_s = np.minimum.accumulate(time_s[::-1])[::-1]
+            cut = int(np.searchsorted(rising_s, now_s, side="right")) if len(time_s) else 0
             found[role], self._held[role] = Records(time_s[:cut], sent_s[:cut]), Records(time_s[cut:], sent_s[cut:])
         return found
 
