@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.cli.main import main
+from tests.live.processes import lines_of
 
 TABLE = "timestamp,requests\n" + "".join(f"2020-01-01 00:0{i},{i}\n" for i in range(5))
 COMMAND = [sys.executable, "-c", "from penstock.cli.main import run; run()", "trace"]
@@ -54,7 +55,7 @@ def test_the_summary_says_what_was_read_and_written(
         "2020-01-01 00:04:00 UTC",
     ):
         assert words in said.out
-    assert said.err == ""
+    assert lines_of(said.err) == []
     assert pq.read_table(output)["arrivals"].to_pylist() == [0, 1, 2, 3, 4]
 
 

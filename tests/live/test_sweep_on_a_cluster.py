@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.live.cluster import Cluster, ClusterSpec
+from tests.live.processes import lines_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,6 +22,6 @@ def test_a_sweep_runs_on_a_cluster_by_its_url(tmp_path: Path) -> None:
         done = subprocess.run(
             [*command, "-o", "results.parquet"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
         )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, lines_of(done.stderr)) == (0, [])
     assert done.stdout.startswith("2 cells")
     assert [path.name for path in tmp_path.iterdir()] == ["results.parquet"]
