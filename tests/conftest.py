@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -51,3 +52,12 @@ def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=found, args=SWITCHES)
         yield started
         started.close()
+
+
+@pytest.fixture(autouse=True)
+def _log_as_it_was() -> Iterator[None]:
+    """Commands that run within a test set up the log for good: what comes after would be heard twice."""
+    log = logging.getLogger("penstock")
+    before = (log.propagate, log.level, list(log.handlers))
+    yield
+    log.propagate, log.level, log.handlers = before
