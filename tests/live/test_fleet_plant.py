@@ -12,7 +12,7 @@ import pytest
 
 from penstock.core.allocation import Allocation
 from penstock.core.errors import PlantError
-from penstock.core.loop import Step, control
+from penstock.core.loop import Decision, Step, control
 from penstock.core.objective import Limits
 from penstock.live.control_options import Wanted
 from penstock.live.fleet import FleetPlan
@@ -240,3 +240,54 @@ def test_before_a_first_batch_what_waits_is_unknown_and_not_nothing(tmp_path: Pa
     assert seen is not None
     assert (seen.backlog, seen.latency_s, seen.late_s) == (None, None, None)
     assert (seen.operators["q0"].backlog, seen.operators["q1"].backlog) == (None, 0.0)
+
+
+def test_a_folder_that_is_gone_costs_its_own_query_what_is_known_and_no_other(tmp_path: Path) -> None:
+    world = World(tmp_path, queries=2)
+    world.begin()
+    (tmp_path / "in0").rmdir()
+    seen = world.plant.observe()
+    assert seen is not None
+    assert (seen.operators["q0"].backlog, seen.operators["q1"].backlog) == (None, 0.0)
+
+
+def test_a_word_that_is_not_understood_is_said_and_those_after_it_are_heard(tmp_path: Path) -> None:
+    world = World(tmp_path, queries=1)
+    world.begin()
+    host = world.hosts["w0"] if "w0" in world.hosts else next(iter(world.hosts.values()))
+    host.words = [
+        {"says": "progress", "query": "q0", "reports": [{"batchId": "seven"}], "busy": False, "cpu_s": 1.0},
+        {"says": "failed", "query": "q0", "why": "no such file"},
+    ]
+    world.plant.tend()
+    told = "; ".join(world.plant.take_notes())
+    assert "said what was not understood" in told
+    assert "no such file" in told
+
+
+def test_hosts_that_were_let_go_are_not_replaced(tmp_path: Path) -> None:
+    world = World(tmp_path, queries=2)
+    world.begin()
+    for host in world.hosts.values():
+        host.queries.clear()
+    before = dict(world.hosts)
+    world.plant.leave()
+    world.plant.tend()
+    assert world.plant.observe() is not None
+    assert world.hosts == before
+
+
+def test_counters_do_not_fall_when_a_query_is_taken_out_of_the_fleet(tmp_path: Path) -> None:
+    world = World(tmp_path, queries=2)
+    world.begin()
+    seen = world.plant.observe()
+    assert seen is not None
+    known = {name: replace(stats, arrived=70.0, processed=60.0) for name, stats in seen.operators.items()}
+    told = replace(seen, operators={**known, "gone": known["q0"]}, arrived=210.0, processed=180.0)
+    before = Step(told, Decision(seen.target, ""), seen.target)
+    after = World(tmp_path, queries=2)
+    after.plant.go_on(before, world.plant.origin_s)
+    after.begin()
+    found = after.plant.observe()
+    assert found is not None
+    assert (found.arrived, found.processed) == (210.0, 180.0)

@@ -27,6 +27,7 @@ def names(plan: RunPlan) -> list[str]:
 def test_a_job_goes_on_with_the_alternate_that_ran_last(tmp_path: Path) -> None:
     root = tmp_path / "deep" / "checkpoint"
     assert Handover.found(root) == Handover(root)
+    root.mkdir(parents=True)
     Handover(root, "hot").same("all").keep()
     assert Handover.found(root) == Handover(root, "all")
     assert Handover.found(root).checkpoint == root
@@ -35,6 +36,7 @@ def test_a_job_goes_on_with_the_alternate_that_ran_last(tmp_path: Path) -> None:
 def test_another_state_has_a_checkpoint_beside_the_first(tmp_path: Path) -> None:
     apart = Handover(tmp_path / "checkpoint", "sketch", 2, '{"clicks": {"0": 7}}')
     apart.keep()
+    apart.root.mkdir()
     found = Handover.found(tmp_path / "checkpoint")
     assert found == apart
     assert found.checkpoint == tmp_path / "checkpoint.alternate-2"
@@ -64,3 +66,21 @@ def test_the_first_variant_is_the_app_and_bad_ones_are_refused() -> None:
         replace(known, variants=known.variants[::-1])
     with pytest.raises(BadInput, match="selectivity is -1"):
         App("mine", "", known.transform, known.generate, variants=(Variant("a", known.transform, selectivity=-1.0),))
+
+
+def test_a_checkpoint_that_was_removed_is_a_new_beginning(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    Handover(root, "sketch", 2, '{"clicks": {"0": 7}}').keep()
+    assert Handover.found(root) == Handover(root)
+
+
+def test_a_state_that_nobody_can_go_on_with_is_refused(tmp_path: Path) -> None:
+    apart = Handover(tmp_path / "checkpoint", "sketch", 2, '{"clicks": {"0": 7}}')
+    with pytest.raises(BadInput, match="last ran as alternate 'sketch' with a state of its own, and only every"):
+        apart.need(["every", "sampled"])
+    with pytest.raises(BadInput, match=r"alternate-2, in which the job last ran, is gone"):
+        apart.need(["every", "sketch"])
+    apart.checkpoint.mkdir()
+    apart.need(["every", "sketch"])
+    # In the job's own checkpoint any of those that share its state goes on.
+    replace(apart, number=0).need(["every"])

@@ -110,7 +110,21 @@ def test_a_trial_that_has_committed_a_batch_stands_whatever_comes_after(switch: 
     tend(switch)
     query = running(switch)
     query.recentProgress, query.isActive = [{"durationMs": {"addBatch": 5}}], False
+    switch._place.root.mkdir()
     switch.settle()
     assert Handover.found(switch._place.root).alternate == "b"
     switch.mend()
     assert (switch.active, switch.isActive, switch.refused) == ("b", False, {})
+
+
+def test_a_switch_that_begins_while_it_is_asked_does_not_end_the_job(switch: AlternateSwitch) -> None:
+    class Query:
+        """Whoever asks it just when a switch has ended it."""
+
+        @property
+        def isActive(self) -> bool:
+            switch.query = cast(StreamingQuery, SimpleNamespace(isActive=True))
+            return False
+
+    switch.query = cast(StreamingQuery, Query())
+    assert switch.isActive

@@ -72,8 +72,10 @@ class AlternateSwitch:
     @property
     def isActive(self) -> bool:  # noqa: N802  as PySpark names it
         """Between two implementations it is still the same job."""
+        if self.query.isActive:
+            return True
         between = self._busy.locked() or self._trial is not None or self._down is not None
-        return between or bool(self.query.isActive)
+        return between or bool(self.query.isActive)  # asked again: a switch may have begun and ended since
 
     def exception(self) -> object:
         return self._failure or self.query.exception()

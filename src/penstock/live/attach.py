@@ -13,7 +13,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.core.allocation import Knob
 from penstock.core.errors import BadInput, PenstockError
 from penstock.core.job import Job
-from penstock.core.journal import Header
 from penstock.core.loop import Faults, Policy, check_knobs, needs_lag
 from penstock.core.objective import Limits
 from penstock.core.units import show_duration
@@ -29,10 +28,10 @@ from penstock.live.pause import Pause
 from penstock.live.plant import BusySeconds, PlantOptions, SparkPlant
 from penstock.live.policy_thread import built
 from penstock.live.query_plan import trigger_s
+from penstock.live.recorder import live_header
 from penstock.live.remote import recorder_at
 from penstock.live.restart import go_on
 from penstock.live.row_limit import why_not
-from penstock.policies.guards import safety
 from penstock.policies.registry import Named
 
 log = logging.getLogger("penstock")
@@ -125,7 +124,7 @@ def _parts(
         server = opened.enter_context(MetricsServer(metrics, port)) if port is not None else None
         recorder = None
         if wanted.journal:
-            header = _header(spark, wanted, job, plant.origin_s)
+            header = live_header(job, wanted.policy, plant.origin_s, _facts(spark, wanted, job), wanted.rules)
             recorder = opened.enter_context(recorder_at(spark, wanted.journal, header, policy.memory_s))
             go_on(recorder, plant, policy, job.limits)
         for query in queries:
@@ -147,22 +146,6 @@ def _sizes_batches(queries: tuple[StreamingQuery, ...], wanted: Wanted) -> bool:
     if why and "batches" in getattr(Named.parse(wanted.policy).maker, "parts", ()):
         log.info("the row limit of batches stays as it is (%s)", why)
     return not why
-
-
-def _header(spark: SparkSession, wanted: Wanted, job: Job, origin_s: float) -> Header:
-    return Header(
-        job=job.name,
-        policy=wanted.policy,
-        limits=job.limits,
-        objective=job.objective,
-        price=job.price,
-        tick_s=job.tick_s,
-        origin_s=origin_s,
-        parameters=dict(Named.parse(wanted.policy).parameters),
-        facts=_facts(spark, wanted, job),
-        kinds=job.kinds,
-        rules={**safety(job), **wanted.rules},  # a later version may have others, and must replay this run with its own
-    )
 
 
 def _say_unknown(plant: SparkPlant, policy: Policy, wanted: Wanted) -> None:

@@ -200,7 +200,9 @@ def _switch(spark: SparkSession, plan: RunPlan) -> AlternateSwitch:
             log.info(
                 "alternate %s is left out: its state is another, which takes Kafka and --to noop or kafka", each.name
             )
-    return AlternateSwitch(plan.app.name, states, partial(_start, spark, plan), Handover.found(plan.checkpoint))
+    handover = Handover.found(plan.checkpoint)
+    handover.need(states)
+    return AlternateSwitch(plan.app.name, states, partial(_start, spark, plan), handover)
 
 
 def _watch(query: StreamingQuery | AlternateSwitch, plan: RunPlan) -> None:

@@ -13,7 +13,6 @@ from penstock.core.allocation import Knob
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput, ExternalError
 from penstock.core.job import Job
-from penstock.core.journal import Header
 from penstock.core.kinds import WorkerKind
 from penstock.core.loop import Faults, Policy, Step, check_knobs
 from penstock.core.units import show_duration
@@ -29,13 +28,11 @@ from penstock.live.metrics import Metrics
 from penstock.live.metrics_server import MetricsServer
 from penstock.live.pause import Pause
 from penstock.live.policy_thread import built
-from penstock.live.recorder import Recorder
+from penstock.live.recorder import Recorder, live_header
 from penstock.live.resources import hold
 from penstock.live.restart import remind
 from penstock.pipeline.java import need_java
 from penstock.pipeline.session import reach
-from penstock.policies.guards import safety
-from penstock.policies.registry import Named
 
 log = logging.getLogger("penstock")
 LOOK_S = 0.5
@@ -111,7 +108,9 @@ def _controlled(plan: FleetPlan, make: HostMaker, told: Callable[[Step], None]) 
         server = opened.enter_context(MetricsServer(metrics, port)) if port is not None else None
         recorder = None
         if wanted.journal:
-            header = _header(plan, job, plant.origin_s)
+            facts = {"queries": list(plan.spec.queries), "cores": job.kinds[0].cores}
+            rules = {key: value for key, value in wanted.rules.items() if key != "pause_file"}
+            header = live_header(job, wanted.policy, plant.origin_s, facts, rules)
             recorder = opened.enter_context(Recorder(Path(wanted.journal), header, policy.memory_s))
             if recorder.past:
                 plant.go_on(recorder.past[-1], recorder.header.origin_s or plant.origin_s)
@@ -146,21 +145,3 @@ def _end(plant: FleetPlant) -> None:
         plant.pool.take_gone()
         time.sleep(LOOK_S / 5)
     log.info("ended: %d queries moved, checkpoints are kept", plant.homes.moves)
-
-
-def _header(plan: FleetPlan, job: Job, origin_s: float) -> Header:
-    wanted = plan.wanted
-    facts: dict[str, object] = {"queries": list(plan.spec.queries), "cores": job.kinds[0].cores}
-    return Header(
-        job=job.name,
-        policy=wanted.policy,
-        limits=job.limits,
-        objective=job.objective,
-        price=job.price,
-        tick_s=job.tick_s,
-        origin_s=origin_s,
-        parameters=dict(Named.parse(wanted.policy).parameters),
-        facts=facts,
-        kinds=job.kinds,
-        rules={**safety(job), **{key: value for key, value in wanted.rules.items() if key != "pause_file"}},
-    )

@@ -44,8 +44,10 @@ class FleetPlant:
         self.pool = HostPool(make)
         self.target = Allocation.of(job.workers_at_start)
         self._workers: dict[str, Worker] = {}
+        # Counters never fall: what queries had counted that are no longer in the fleet stays in its sums.
+        self._arrived_before = self._processed_before = 0.0
         self._notes: list[str] = []
-        self._has_begun = False
+        self._has_begun = self._is_left = False
         places = spread(self.queries, [worker.name for worker in self.target.workers], {})
         self.homes = Homes.of(places)
         if is_placed:
@@ -55,6 +57,9 @@ class FleetPlant:
     def go_on(self, before: Step, origin_s: float) -> None:
         """Continue where an earlier controller stopped: its clock, counters and placement. Its hosts ended with it."""
         self.origin_s = origin_s
+        gone = [stats for name, stats in before.seen.operators.items() if name not in self.queries]
+        self._arrived_before = sum(each.arrived or 0.0 for each in gone)
+        self._processed_before = sum(each.processed or 0.0 for each in gone)
         for name, query in self.queries.items():
             if (stats := before.seen.operators.get(name)) is not None:
                 late_s = stats.latency_s
@@ -110,6 +115,7 @@ class FleetPlant:
 
     def leave(self) -> None:
         """Its hosts are told to end; those that do not are ended with the controller's holding."""
+        self._is_left = True
         self.pool.end_all()
 
     def take_notes(self) -> list[str]:
@@ -133,8 +139,13 @@ class FleetPlant:
 
     def _attend(self, now_s: float) -> None:
         """Hear the hosts, replace those that are gone, and say what brings every query to where it is wanted."""
+        if self._is_left:
+            return
         for host, word in self.pool.heard():
-            self._take_word(host, word, now_s)
+            try:
+                self._take_word(host, word, now_s)
+            except (KeyError, TypeError, ValueError, AttributeError, PlantError) as error:
+                self._notes.append(f"host {host} said what was not understood ({type(error).__name__}: {error})")
         for gone in self.pool.take_gone():
             self._lose(gone)
         for name in self._stuck(now_s):
@@ -224,7 +235,8 @@ class FleetPlant:
         memory = dict.fromkeys(hosts_s, 0.0)
         for name, host in self.homes.on().items():
             memory[host] = memory.get(host, 0.0) + stats[name].memory_mb
-        arrived, processed = (sum(getattr(q.queue, what) for q in queries) for what in ("arrived", "processed"))
+        arrived = self._arrived_before + sum(each.queue.arrived for each in queries)
+        processed = self._processed_before + sum(each.queue.processed for each in queries)
         backlog = all_known([each.backlog for each in stats.values()])
         latency = all_known([each.latency_s for each in stats.values()])
         late = all_known([each.take_late_s(now_s) for each in queries])

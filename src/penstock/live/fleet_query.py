@@ -72,8 +72,11 @@ class FleetQuery:
 
     @property
     def is_unknown(self) -> bool:
-        """Nobody knows what waits: no batch has ended, and there are files."""
-        return self.queue.last is None and any(Path(self.spec.files).iterdir())
+        """Nobody knows what waits: no batch has ended, and there are files, or their folder is gone."""
+        try:
+            return any(Path(self.spec.files).iterdir()) and self.queue.last is None
+        except OSError:
+            return True
 
     def stats(self, now_s: float, cores: float) -> OperatorStats:
         found = replace(self.queue.stats(now_s, self.spec.trigger_s), cores=round(cores, 4))

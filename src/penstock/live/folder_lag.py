@@ -78,7 +78,11 @@ class FolderOfFiles:
         return sum(map(self._size, names))
 
     def after(self, last: SourceReport) -> float | None:  # noqa: ARG002
-        there = set(self._there(self._folder))
+        """Rows that wait; None where nobody knows: nothing was read yet, or the folder is gone."""
+        try:
+            there = set(self._there(self._folder))
+        except OSError:
+            return None
         self._answered &= there  # files may be archived once they were read
         waiting = there - self._answered
         self._sizes = {name: self._size(name) for name in waiting}

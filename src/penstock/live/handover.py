@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.core.errors import PlantError
+from penstock.core.errors import BadInput, PlantError
 from penstock.core.files import whole
 from penstock.live.query_plan import committed_offsets
 
@@ -32,14 +33,29 @@ class Handover:
 
     @classmethod
     def found(cls, root: Path) -> Handover:
-        """What ran last; at first, nothing in particular in the checkpoint itself."""
+        """What ran last; nothing in particular at first, and where the checkpoint was removed to begin anew."""
         try:
             told = json.loads(_file(root).read_text(encoding="utf-8"))
-            return cls(root, str(told["alternate"]), int(told["number"]), told["offsets"])
+            found = cls(root, str(told["alternate"]), int(told["number"]), told["offsets"])
         except (FileNotFoundError, NotADirectoryError):
             return cls(root)
         except (ValueError, KeyError, TypeError):
             raise PlantError(f"{_file(root)} cannot be read: remove it to begin with the first alternate") from None
+        return found if root.exists() else cls(root)
+
+    def need(self, offered: Collection[str]) -> None:
+        """Refuse a state that nobody can go on with: another implementation would begin again, or be refused later."""
+        if not self.number:
+            return
+        if self.alternate not in offered:
+            raise BadInput(
+                f"the job last ran as alternate '{self.alternate}' with a state of its own, and only "
+                f"{', '.join(offered)} can run now: offer it again, or name another --checkpoint to begin anew"
+            )
+        if not self.checkpoint.exists():
+            raise BadInput(
+                f"{self.checkpoint}, in which the job last ran, is gone: bring it back, or name another --checkpoint"
+            )
 
     @property
     def checkpoint(self) -> Path:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.apps.logs import OPERATORS, topic_names
-from penstock.core.errors import BadInput, ExternalError
+from penstock.core.errors import BadInput, ExternalError, PenstockError
 from penstock.live.cgroup import QUOTA_MIN_S, Group, Groups, find_groups, works
 from penstock.live.daemon import spark_environment
 from penstock.live.kafka import KafkaSource
@@ -57,10 +57,10 @@ class LogFleet:
             fleet = cls(holding, source)
             groups = need_groups(holding)
             made = [topic for topic in fleet.topics.values() if topic != source.topic]
-            with source.admin() as admin:
-                for topic in made:
-                    admin.create_topic(topic, 1)
             try:
+                with source.admin() as admin:
+                    for topic in made:
+                        admin.create_topic(topic, 1)
                 for name in OPERATORS:
                     fleet._begin(name, groups(f"penstock-{holding.mark}-{name}"))
                 for name in OPERATORS:
@@ -68,9 +68,10 @@ class LogFleet:
                 yield fleet
             finally:
                 fleet.stop()
-                with contextlib.suppress(ExternalError), source.admin() as admin:
+                with contextlib.suppress(PenstockError), source.admin() as admin:
                     for topic in made:
-                        admin.delete_topic(topic)
+                        with contextlib.suppress(PenstockError):  # it may never have been made
+                            admin.delete_topic(topic)
 
     def limit(self, name: str, share: float) -> None:
         """From now on an operator may use this part of its whole share; above 1: more than it ever gets, to warm up."""

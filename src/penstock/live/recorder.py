@@ -5,19 +5,42 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from penstock.core.errors import BadInput, ExternalError
+from penstock.core.job import Job
 from penstock.core.journal import Header, Journal, JournalWriter
 from penstock.core.loop import Step
 from penstock.live.locks import open_lock, take
+from penstock.policies.guards import safety
+from penstock.policies.registry import Named
 
 log = logging.getLogger("penstock")
 ROTATE_BYTES = 64_000_000  # about a month of steps every 15 s
 KEPT = 4
+
+
+def live_header(
+    job: Job, policy: str, origin_s: float, facts: Mapping[str, object], rules: Mapping[str, object]
+) -> Header:
+    """What a journal says before its steps. A later version may have other safety rules, and must replay this run with
+    its own: all are told, `rules` over those that a job has by itself."""
+    return Header(
+        job=job.name,
+        policy=policy,
+        limits=job.limits,
+        objective=job.objective,
+        price=job.price,
+        tick_s=job.tick_s,
+        origin_s=origin_s,
+        parameters=dict(Named.parse(policy).parameters),
+        facts=dict(facts),
+        kinds=job.kinds,
+        rules={**safety(job), **rules},
+    )
 
 
 class Recorder:

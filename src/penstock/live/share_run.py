@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from penstock.apps.logs import OPERATORS, flow
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
-from penstock.core.journal import Header
 from penstock.core.kinds import WorkerKind
 from penstock.core.loop import Faults, Step, check_knobs
 from penstock.core.objective import Limits, Objective, Price
@@ -25,12 +24,11 @@ from penstock.live.log_fleet import LogFleet
 from penstock.live.log_records import LogRecords, Records
 from penstock.live.pause import Pause
 from penstock.live.policy_thread import PolicyThread, built
-from penstock.live.recorder import Recorder
+from penstock.live.recorder import Recorder, live_header
 from penstock.live.share_demand import costs_s, measured_demand
 from penstock.live.share_plant import SharePlant
 from penstock.models.capacity import linear
 from penstock.pipeline.session import session
-from penstock.policies.guards import safety
 from penstock.policies.registry import Named
 
 log = logging.getLogger("penstock")
@@ -134,7 +132,10 @@ def controlled(
 
     policy = built(wanted.policy, lambda: named.build_safe(job, lambda _: pause.is_on(), inside))
     check_knobs(plant, policy)
-    recorder = Recorder(wanted.journal, _header(wanted, job, plant), policy.memory_s) if wanted.journal else None
+    recorder = None
+    if wanted.journal:
+        header = live_header(job, wanted.policy, plant.origin_s, _facts(job), named.guards)
+        recorder = Recorder(wanted.journal, header, policy.memory_s)
     faults = Faults(is_paused=pause.is_on)
     controller = Controller(
         ControllerParts(plant, policy, job, faults, recorder, is_dry=wanted.is_dry, asked=asked[0], pause=pause), told
@@ -179,20 +180,6 @@ def _pass(seconds: float | None, fleet: LogFleet) -> None:
         time.sleep(min(LOOK_S, max(0.0, until_s - time.monotonic())))
 
 
-def _header(wanted: SharesWanted, job: Job, plant: SharePlant) -> Header:
-    named = Named.parse(wanted.policy)
+def _facts(job: Job) -> dict[str, object]:
     costs = {f"{name}_s": cost for name, cost in job.dataflow.costs_s.items() if cost}
-    cores = {f"{name}_cores": each.cores for name, each in OPERATORS.items()}
-    return Header(
-        job=job.name,
-        policy=wanted.policy,
-        limits=job.limits,
-        objective=job.objective,
-        price=job.price,
-        tick_s=job.tick_s,
-        origin_s=plant.origin_s,
-        parameters=dict(named.parameters),
-        facts={**costs, **cores},
-        kinds=job.kinds,
-        rules={**safety(job), **named.guards},
-    )
+    return {**costs, **{f"{name}_cores": each.cores for name, each in OPERATORS.items()}}
