@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from penstock.reproduce.claims import Claim
+from penstock.reproduce.claims_page import failures, sections
 
 HEAD = """\
 # CPU shares under bursts (paper 4)
@@ -31,35 +32,9 @@ SECTIONS = (
 
 def as_page(claims: Sequence[Claim]) -> str:
     """The page, in Markdown."""
-    lines, shown = [HEAD], set[str]()
-    for title, prefixes, note in SECTIONS:
-        starts = tuple(each.format(stream) for each in prefixes for stream in ("SYNT", "BC", "LM"))
-        own = [each for each in claims if each.id.startswith(starts) and each.id not in shown]
-        shown |= {each.id for each in own}
-        lines += _section(title, note, own) if own else ()
-    return "\n".join([*lines, *_not(claims)])
-
-
-def _section(title: str, note: str, claims: Sequence[Claim]) -> Iterator[str]:
-    yield f"## {title}"
-    yield from filter(None, (note,))
-    yield ""
-    yield "| | paper | ours | holds |"
-    yield "|---|---|---|---|"
-    for claim in claims:
-        verdict = {True: "yes", False: "**no**", None: ""}[claim.holds]
-        yield f"| {claim.text} | {_shown(claim.paper)} | {_shown(claim.ours)} | {verdict} |"
-    for why in dict.fromkeys(claim.why for claim in claims if claim.why):
-        yield f"\n*{why[0].upper()}{why[1:]}.*"
-    yield ""
-
-
-def _not(claims: Sequence[Claim]) -> Iterator[str]:
-    failed = [claim for claim in claims if claim.holds is False]
-    judged = sum(claim.holds is not None for claim in claims)
-    yield f"{len(failed)} of {judged} claims that can be judged do not hold" + (":" if failed else ".")
-    yield from (f"- {claim.text}: {_shown(claim.ours)}, in the paper {_shown(claim.paper)}." for claim in failed)
-
-
-def _shown(value: float | str | None) -> str:
-    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    streams = ("SYNT", "BC", "LM")
+    wanted = [
+        (title, tuple(dict.fromkeys(each.format(stream) for each in prefixes for stream in streams)), note)
+        for title, prefixes, note in SECTIONS
+    ]
+    return "\n".join([HEAD, *sections(claims, wanted), *failures(claims)])
