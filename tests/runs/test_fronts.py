@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -105,3 +107,23 @@ def test_both_parts_of_a_trace_keep_its_scale_and_limits() -> None:
     assert (first.load.peak, rest.load.peak) == (640.0, 3200.0)
     assert first.limits == rest.limits
     assert rest.load.times_s.tolist() == [60.0, 120.0, 180.0, 240.0]
+
+
+def test_each_policy_has_a_colour_of_its_own_and_what_is_dearer_than_the_axis_is_marked() -> None:
+    known = [at(name, 10.0 * number, 0.0) for number, name in enumerate((*POLICIES, "deadline"), 1)]
+    page = fronts_page([Contest("t", known, bound=9.0)])
+    strokes = re.findall(r'h 18" fill="none" stroke="([^"]+)"', page)
+    assert len(set(strokes)) == len(known)
+    assert "dearer than shown" in page
+
+
+def test_what_all_were_held_to_stands_on_the_page_and_in_the_record() -> None:
+    contest = replace(CONTEST, setting=("objective latency<=120s", "peers as they are"))
+    assert "Objective latency" in fronts_page([contest])
+    assert as_record(contest)["setting"] == ["objective latency<=120s", "peers as they are"]
+
+
+POLICIES = (
+    "static-peak", "hpa", "keda", "flink", "ds2", "dhalion", "spark-dynamic", "spark-24815", "dstream",
+    "elastic-scaling", "aws-flink", "dataflow",
+)  # fmt: skip

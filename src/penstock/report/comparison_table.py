@@ -93,6 +93,7 @@ def as_json(comparison: Comparison) -> str:
         "objective_note": comparison.objective_note,
         "saving": _saving(comparison),
         "assumed": dict(comparison.assumed),
+        "notes": list(comparison.notes),
     }
     return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
 
@@ -172,4 +173,5 @@ def _caption(comparison: Comparison) -> Text:
         parts.append(comparison.objective_note)
     if comparison.assumed:
         parts.append("not given, so assumed: " + "; ".join(comparison.assumed.values()))
+    parts.extend(comparison.notes)
     return Text("\n".join(map(one_line, parts)))

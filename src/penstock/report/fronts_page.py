@@ -12,11 +12,16 @@ from penstock.report import show
 from penstock.report.fronts_table import cells, sentence
 from penstock.report.page import Assets, around
 from penstock.runs.fronts import ALLOWED, Contest, Point, front
+from penstock.runs.saving import DEFAULT
 
 WIDTH, HEIGHT, LEFT, BOTTOM, RIGHT = 760, 400, 60, 46, 20
 LEAST = 1e-4
 """Violations below a ten-thousandth of the time, none among them, are drawn there: the axis is logarithmic."""
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b", "#17becf")
+# As many as policies are usually compared, each of its own; ours is in the colour of the text.
+COLOURS = (
+    "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf",
+    "#d4a017", "#3b528b",
+)  # fmt: skip
 
 
 def write_fronts(path: Path, contests: Sequence[Contest]) -> None:
@@ -35,17 +40,21 @@ def fronts_page(contests: Sequence[Contest]) -> str:
 
 def _section(contest: Contest) -> str:
     name, words = escape(contest.trace), escape(sentence(contest))
-    return f'<section class="card"><h2>{name}</h2><p>{words}</p>{plot(contest)}{_table(contest)}</section>'
+    held = "".join(f"<p>{escape(text[0].upper() + text[1:])}.</p>" for text in contest.setting)
+    return f'<section class="card"><h2>{name}</h2><p>{words}</p>{plot(contest)}{_table(contest)}{held}</section>'
 
 
 def _table(contest: Contest) -> str:
     headings = ("Policy", *(f"≤ {show.share(each)} missed" for each in ALLOWED), "× bound", "actions a day")
-    heads = "".join(f'<th scope="col">{escape(each)}</th>' for each in (*headings, "as it comes", "missed"))
+    tuned = ("tuned", "missed") if contest.trained else ()
+    heads = "".join(f'<th scope="col">{escape(each)}</th>' for each in (*headings, *tuned, "as it comes", "missed"))
     rows = ""
     for family, group in contest.families().items():
         row = "".join(f"<td>{escape(cell)}</td>" for cell in cells(contest, group))
         rows += f'<tr><th scope="row" class="name">{escape(family)}</th>{row}</tr>'
-    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return (
+        f'<div class="scroll"><table class="plain"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+    )
 
 
 class _Axes:
@@ -63,26 +72,39 @@ class _Axes:
 
 
 def plot(contest: Contest) -> str:
-    """Every setting is a dot, each policy's front a line; dearer ones stand at the upper edge."""
+    """Every setting is a dot, each policy's front a line; what is dearer is a triangle at the upper edge."""
     axes, parts = _Axes(contest), []
+    colours = _colours(contest)
     for number, (family, group) in enumerate(contest.families().items()):
-        colour = COLOURS[number % len(COLOURS)]
-        dashes = ' stroke-dasharray="5 4"' if number >= len(COLOURS) else ""
+        colour, is_beyond = colours[family], number > len(COLOURS)
+        dashes = ' stroke-dasharray="5 4"' if is_beyond else ""
         best = " ".join(f"{axes.x(point.missed):.1f},{axes.y(point.cost):.1f}" for point in front(group))
-        parts.append(f'<polyline points="{best}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>')
-        parts += [_dot(axes, point, colour) for point in group]
-        parts.append(f'<text x="{WIDTH + 8}" y="{30 + 17 * number}" fill="{colour}">{escape(family)}</text>')
-    head = f'<svg viewBox="0 0 {WIDTH + 140} {HEIGHT}" role="img" font-size="12" fill="currentColor">'
-    return f"{head}{''.join(_frame(contest, axes))}{''.join(parts)}</svg>"
+        line = f'fill="none" stroke="{colour}" stroke-width="2"{dashes}'
+        parts.append(f'<polyline points="{best}" {line}/>')
+        parts += [_mark(axes, point, colour) for point in group]
+        y = 30 + 17 * number
+        parts.append(f'<path d="M {WIDTH + 4},{y - 4} h 18" {line}/>')
+        parts.append(f'<text x="{WIDTH + 27}" y="{y}">{escape(family)}</text>')
+    if any(point.cost > axes.most for group in contest.families().values() for point in group):
+        y = 38 + 17 * len(colours)
+        parts.append(f'<text x="{WIDTH + 4}" y="{y}">\u25b2 dearer than shown</text>')
+    head = f'<svg viewBox="0 0 {WIDTH + 150} {HEIGHT}" role="img" font-size="12" fill="currentColor">'
+    drawn = "".join((head, *_frame(contest, axes), *parts, "</svg>"))
+    return f'<div class="scroll"><div class="wide">{drawn}</div></div>'
 
 
-def _dot(axes: _Axes, point: Point, colour: str) -> str:
-    told = f"{point.policy}: {show.money(point.cost)}, missed {show.share(point.missed)}"
-    radius = 5 if point.is_default else 3
-    return (
-        f'<circle cx="{axes.x(point.missed):.1f}" cy="{axes.y(point.cost):.1f}" r="{radius}" fill="{colour}">'
-        f"<title>{escape(told)}</title></circle>"
-    )
+def _colours(contest: Contest) -> dict[str, str]:
+    others = [family for family in contest.families() if family != DEFAULT]
+    return {DEFAULT: "currentColor"} | {family: COLOURS[n % len(COLOURS)] for n, family in enumerate(others)}
+
+
+def _mark(axes: _Axes, point: Point, colour: str) -> str:
+    told = f"<title>{escape(f'{point.policy}: {show.money(point.cost)}, missed {show.share(point.missed)}')}</title>"
+    x, y, radius = axes.x(point.missed), axes.y(point.cost), 5 if point.is_default else 3
+    if point.cost > axes.most:
+        shape = f"M {x:.1f},{y - radius:.1f} l {radius},{2 * radius} h -{2 * radius} z"
+        return f'<path d="{shape}" fill="{colour}">{told}</path>'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}">{told}</circle>'
 
 
 def _frame(contest: Contest, axes: _Axes) -> Iterable[str]:
@@ -98,5 +120,5 @@ def _frame(contest: Contest, axes: _Axes) -> Iterable[str]:
     if contest.bound is not None:
         y_bound = axes.y(contest.bound)
         yield f'<path d="M {LEFT},{y_bound:.1f} H {WIDTH - RIGHT}" stroke="#888" stroke-dasharray="2 3"/>'
-        yield f'<text x="{WIDTH - RIGHT}" y="{y_bound - 4:.1f}" text-anchor="end">no plan costs less</text>'
+        yield f'<text x="{LEFT + 4}" y="{y_bound + 14:.1f}">no plan costs less</text>'
     yield f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">time missed; large dots: as it comes</text>'

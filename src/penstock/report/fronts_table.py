@@ -28,16 +28,18 @@ def _table(contest: Contest) -> Table:
     )
     table.add_column("policy", no_wrap=True)
     headings = [f"≤ {show.share(allowed)} missed" for allowed in ALLOWED]
-    for heading in (*headings, "× bound", "actions/day", "as it comes", "missed"):
+    tuned = ("tuned", "missed") if contest.trained else ()
+    for heading in (*headings, "× bound", "actions/day", *tuned, "as it comes", "missed"):
         table.add_column(heading, justify="right", no_wrap=True)
     for family, group in contest.families().items():
         table.add_row(Text(one_line(family, 24)), *cells(contest, group))
-    table.caption = Text(one_line(sentence(contest)))
+    table.caption = Text("\n".join(map(one_line, (sentence(contest), *contest.setting))))
     return table
 
 
 def cells(contest: Contest, group: list[Point]) -> list[str]:
-    """Cost at each violation, to the bound and actions of the first that is kept, and the policy's default."""
+    """Cost at each violation, to the bound and actions of the first that is kept; what was tuned before, where there is
+    a part to tune on; and the policy's default."""
     best = [cheapest(group, allowed) for allowed in ALLOWED]
     first = next((point for point in best if point is not None), None)
     default = next((point for point in group if point.is_default), None)
@@ -45,9 +47,13 @@ def cells(contest: Contest, group: list[Point]) -> list[str]:
         *(NONE if point is None else show.money(point.cost) for point in best),
         show.NOTHING if first is None else show.multiple(contest.to_bound(first)),
         show.NOTHING if first is None else show.count(first.actions_a_day),
-        show.NOTHING if default is None else show.money(default.cost),
-        show.NOTHING if default is None else show.share(default.missed),
+        *(_pair(contest.tuned(group[0].family)) if contest.trained else ()),
+        *_pair(default),
     ]
+
+
+def _pair(point: Point | None) -> tuple[str, str]:
+    return (show.NOTHING, show.NOTHING) if point is None else (show.money(point.cost), show.share(point.missed))
 
 
 def sentence(contest: Contest) -> str:
@@ -79,6 +85,7 @@ def as_record(contest: Contest) -> dict[str, Any]:
     return {
         "trace": contest.trace,
         "bound": contest.bound,
+        "setting": list(contest.setting),
         "policies": [_family(contest, name, group) for name, group in contest.families().items()],
         "standing": None if stands is None else _standing(stands),
     }

@@ -123,7 +123,8 @@ def facts(comparison: Comparison) -> str:
         for name, text in comparison.assumed.items()
     )
     derived = f'<h3>Not given, so assumed</h3><dl class="assumed">{assumed}</dl>' if assumed else ""
-    return f'<div id="facts"><dl class="facts">{items}</dl>{derived}</div>'
+    notes = "".join(f"<p>{escape(note[0].upper() + note[1:])}.</p>" for note in comparison.notes)
+    return f'<div id="facts"><dl class="facts">{items}</dl>{derived}{notes}</div>'
 
 
 def _common(runs: tuple[Run, ...]) -> Mapping[str, str]:

@@ -90,7 +90,21 @@ def compare(
         bound_note=note,
         assumed=scenario.assumed,
         objective_note=_objective_note(scenario, policies, runs),
+        notes=notes(policies, "capacity" in scenario.assumed, bare),
     )
+
+
+def notes(policies: Sequence[Named], is_capacity_assumed: bool, bare: bool = False) -> list[str]:
+    """Whose rules count events, which an assumed capacity makes arbitrary, and who runs without our safety rules."""
+    found = []
+    events = [named.name for named in policies if getattr(named.maker, "counts_events", False)]
+    if events and is_capacity_assumed:
+        text = "by numbers of events, which mean little where the capacity of a worker is assumed: give"
+        found.append(f"{', '.join(events)} decide{'s' * (len(events) == 1)} {text} --capacity-per-worker")
+    peers = [named.name for named in policies if getattr(named.maker, "is_peer", False)]
+    if peers and not bare and len(peers) < len(policies):
+        found.append(f"as they are, without our safety rules: {', '.join(peers)}")
+    return found
 
 
 def _objective_note(scenario: Scenario, policies: Sequence[Named], runs: Sequence[Run]) -> str:

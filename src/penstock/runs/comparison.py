@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,6 +53,8 @@ class Comparison:
 
     objective_note: str = ""
     """What the objective itself costs, where a looser one would save much."""
+    notes: Sequence[str] = ()
+    """What else a fair reader must know: which policies run as they are, and whose rules lean on what was assumed."""
 
     def to_bound(self, cost: float) -> float | None:
         """A cost as a multiple of the lower bound; `None` without one."""

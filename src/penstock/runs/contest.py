@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from penstock.core.units import show_duration
 from penstock.models.capacity import linear
 from penstock.policies.clairvoyant import lower_alone
 from penstock.sim.derive import World
@@ -73,6 +74,24 @@ def bound_of(world: World) -> float | None:
     if len(job.kinds) > 1 or job.objective.throughput is not None:
         return None
     return lower_alone(job)[0]
+
+
+def setting(world: World, train: float | None, seeds: int, bare: bool) -> list[str]:
+    """What all policies of a comparison were held to, in words."""
+    scenario = world.scenario()
+    limits, price, worker = scenario.limits, scenario.price, scenario.worker
+    one = scenario.capacity.capacity(1)
+    said = [
+        f"objective {scenario.objective}",
+        f"{limits.workers_min} to {limits.workers_max} workers of {one:.4g}/s, the peak {scenario.load.peak:.4g}/s",
+        f"a start of {worker.start_s if isinstance(worker.start_s, tuple) else show_duration(worker.start_s)}",
+        f"${price.per_hour:g} per worker-hour, billed by the {price.billing}",
+        *([f"a batch every {show_duration(scenario.trigger_s)}"] if scenario.trigger_s else []),
+        *([f"means of {seeds} seeds"] if seeds > 1 else []),
+    ]
+    part = f"all figures are of what follows the first {train:.0%}; tuned: chosen on that first part" if train else ""
+    rules = "ours, too, without safety rules" if bare else "ours with the safety rules of a live run, peers as they are"
+    return [", ".join(said), *filter(None, (part,)), rules]
 
 
 def _cut(series: Load, begin: int, end: int | None) -> Load:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.policies.registry import POLICIES
-from penstock.runs.saving import DEFAULT
+from penstock.runs.saving import DEFAULT, LOOSE, STRICT
 
-ALLOWED = (0.001, 0.01)
-"""Of the time: at these violations policies are compared."""
+ALLOWED = (STRICT, LOOSE)
 DAY_S = 86400.0
 SEER = "clairvoyant"
 
@@ -141,6 +140,8 @@ class Contest:
     trained: Sequence[Point] = ()
     bound: float | None = None
     """No plan within the objective costs less; None where that is not proven."""
+    setting: Sequence[str] = ()
+    """What all of them were held to, and who ran as it is."""
 
     def to_bound(self, point: Point) -> float | None:
         return point.cost / self.bound if self.bound else None

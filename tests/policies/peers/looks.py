@@ -31,7 +31,7 @@ class Shown:
 
     def see(
         self,
-        cpu: float = 0.5,
+        cpu: float | tuple[float, ...] = 0.5,
         rate: float = 0.0,
         done: float | None = None,
         backlog: float = 0.0,

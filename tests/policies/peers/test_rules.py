@@ -66,6 +66,24 @@ def test_keda_keeps_what_is_within_a_tenth() -> None:
     assert Shown("keda:lag_threshold=100", 10, span_s=15.0).see(backlog=1090.0) == 10
 
 
+def test_keda_may_ask_for_its_own_most_whatever_the_tolerance() -> None:
+    shown = Shown("keda:max_replica_count=20", 19)
+    assert shown.see(backlog=1e6) == 20
+
+
+def test_keda_counts_idle_partitions_in_whole_thresholds() -> None:
+    # 1050 // 100 is 10, which is no more than 10 partitions: ⌈10.5⌉.
+    assert Shown("keda:lag_threshold=100,partitions=10", 8).see(backlog=1050.0) == 11
+
+
+def test_keda_sees_the_lag_on_its_way_within_a_long_tick() -> None:
+    shown = Shown("keda", 10, span_s=300.0)
+    assert shown.see(backlog=100.0) == 10
+    # Five minutes hold what was wanted when the lag had only begun to fall: ⌈95.5/10⌉.
+    assert shown.see(backlog=10.0) == 10
+    assert shown.see(backlog=10.0) == 1
+
+
 # Flink: rates over 15 minutes, after 5 of rest.
 
 
@@ -109,14 +127,29 @@ def test_flink_believes_what_is_processed_while_much_waits_rather_than_busy_time
     # FLINK-33306: busy half of the time, but not more than 20/s come through while 30 s of it wait.
     shown = flink(2)
     for _ in range(20):
-        wanted = shown.see(cpu=0.5, rate=20.0, done=20.0, backlog=900.0)
-    # By busy time 40/s; observed 20/s < 40/1.15. Up below 900/1800 + 20 = 20.5, rounded 20: not outside.
+        wanted = shown.see(cpu=0.5, rate=20.0, done=20.0, backlog=600.0)
+    # By busy time 40/s; observed 20/s < 40/1.15. Up below 600/1800 + 20 = 20.3, rounded 20: not outside.
     assert wanted == 2
     for _ in range(2):
         wanted = shown.see(cpu=0.5, rate=30.0, done=20.0, backlog=1500.0)
     # With a minute of 30/s the mean is 20.67, above the 20/s that can be done. It takes
     # 0.83 + 20.67 · (300/1800 + 1/0.7) = 33.8, rounded 34: ⌈2 · 34/20⌉. By busy time 40/s would have been enough.
     assert wanted == 4
+
+
+def test_flink_rounds_a_half_up() -> None:
+    shown = flink(2)
+    for _ in range(20):
+        wanted = shown.see(cpu=0.5, rate=20.0, done=20.0, backlog=900.0)
+    # Up below 900/1800 + 20 = 20.5, rounded 21: 20/s are too few. 0.5 + 20 · (300/1800 + 1/0.7) = 32.4: ⌈2 · 32/20⌉.
+    assert wanted == 4
+
+
+def test_flink_gives_up_what_has_nothing_to_do() -> None:
+    shown = flink(10)
+    # Who does nothing could do anything: 0.4 · 10, wanted first at minute 20 and an hour later done; then 0.4 · 4.
+    assert [shown.see(cpu=0.0, rate=0.0) for _ in range(80)] == [10] * 79 + [4]
+    assert [shown.see(cpu=0.0, rate=0.0) for _ in range(90)][-1] == 2
 
 
 # DS2: ⌈target / (true rate / p)⌉; 20 s of warm-up; 1 decision.
@@ -128,6 +161,14 @@ def test_ds2_takes_the_true_rate_of_useful_time() -> None:
     shown.see(cpu=0.5, rate=20.0)  # the warm-up
     # 20/s in half of the time: 40/s true, 10/s a worker. 55/s take 6.
     assert shown.see(cpu=1.0, rate=55.0, done=40.0) == 6
+
+
+def test_ds2_adds_up_what_each_worker_could_do() -> None:
+    shown = Shown("ds2", 4)
+    for _ in range(2):
+        shown.see(cpu=(1.0, 0.5, 0.5, 0.5), rate=25.0)
+    # 25/s in 2.5 workers' useful time: 10/s a worker, and not 6.25 as if all were as busy as the first.
+    assert shown.see(cpu=(1.0, 0.5, 0.5, 0.5), rate=25.0) == 3
 
 
 def test_ds2_overprovisions_by_its_factor_and_waits_for_its_activations() -> None:
@@ -212,6 +253,7 @@ def test_dstream_adds_its_ratio_above_nine_tenths_and_takes_one_below_three(took
 def test_the_pid_follows_what_a_batch_did_less_a_fifth_of_what_was_late() -> None:
     pid = Pid()
     assert pid.note(Batch(10_000.0, 10.0, 10.0, 0.0, 0.0, 1)) is None  # the first one seeds it: 1000/s
+    assert pid.note(Batch(10_000.0, 10.0, 10.0, 0.0, 9.0, 1)) is None  # and does so however often it is seen
     # 9000 in 15 s are 600/s; 5 s late at 600/s of 10 s are 300/s: 1000 − 400 − 0.2 · 300.
     assert pid.note(Batch(9_000.0, 10.0, 15.0, 0.0, 0.0, 2)) == pytest.approx(540.0)
     assert pid.note(Batch(100.0, 10.0, 10.0, 0.0, 0.0, 3)) == 100.0  # never below

@@ -21,6 +21,7 @@ class Dhalion:
 
     source: ClassVar[str] = "Floratou et al., VLDB 2017"
     is_peer: ClassVar[bool] = True
+    counts_events: ClassVar[bool] = True
     needs = frozenset({Knob.WORKERS})
     needs_lag = True
 

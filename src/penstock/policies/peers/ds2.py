@@ -62,7 +62,7 @@ class Ds2:
 
     def _judged(self, seen: Observation, epoch: list[Measured]) -> Decision:
         running, asked = len(seen.running.workers), len(seen.target.workers)
-        rates = [each.true_rate for each in epoch if each.true_rate]
+        rates = [each.useful_rate for each in epoch if each.useful_rate]
         if not rates or not running:
             return Decision(seen.target, "nothing was processed: no true rate is known")
         span_s = sum(each.span_s for each in epoch)

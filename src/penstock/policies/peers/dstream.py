@@ -84,16 +84,18 @@ class Pid:
     def __init__(self) -> None:
         self._rate: float | None = None
         self._number: int | None = None
+        self._is_paced = False
 
     def note(self, batch: Batch) -> float | None:
         """Rows per second after this batch; None before the second one."""
         if batch.execution_s <= 0 or batch.rows <= 0 or (batch.number is not None and batch.number == self._number):
-            return self._rate if self._number is not None else None
+            return self._rate if self._is_paced else None
         self._number = batch.number
         did = batch.rows / batch.execution_s
         if self._rate is None:
             self._rate = did
             return None
+        self._is_paced = True
         late_s = max(0.0, batch.execution_s - batch.trigger_s)
         history = late_s * did / batch.trigger_s if batch.trigger_s > 0 else 0.0
         self._rate = max(RATE_LEAST, self._rate - PROPORTIONAL * (self._rate - did) - INTEGRAL * history)

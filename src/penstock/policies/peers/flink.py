@@ -36,7 +36,7 @@ class _Rates:
         if utilisation <= 0:
             return math.inf
         more = (self.lag + self.arrival * restart_s) / catch_up_s if catch_up_s else 0.0
-        return round(more + self.arrival / min(1.0, utilisation))
+        return math.floor(more + self.arrival / min(1.0, utilisation) + 0.5)  # Java rounds halves up
 
 
 class Flink:
@@ -44,6 +44,7 @@ class Flink:
 
     source: ClassVar[str] = "Flink Kubernetes operator, autoscaler"
     is_peer: ClassVar[bool] = True
+    counts_events: ClassVar[bool] = True
     needs = frozenset({Knob.WORKERS})
 
     def __init__(  # noqa: PLR0913  what can be set is what its users set
@@ -84,10 +85,7 @@ class Flink:
             self._held_s -= self._window.popleft()[0].span_s
         if self._held_s < self._window_s - 1e-6:
             return Decision(seen.target, f"the window of {self._window_s:g} s is not full")
-        rates = self._rates()
-        if rates is None:
-            return Decision(seen.target, "nothing was processed in the window")
-        return self._judged(seen, asked, rates)
+        return self._judged(seen, asked, self._rates())
 
     def _restart(self) -> None:
         """A job that restarts begins its metrics, and what it wanted to give up, anew."""
@@ -95,23 +93,22 @@ class Flink:
         self._window.clear()
         self._downs.clear()
 
-    def _rates(self) -> _Rates | None:
+    def _rates(self) -> _Rates:
         span_s = sum(each.span_s for each, _ in self._window)
         arrival, rate_in = (
             sum(getattr(m, name) for m, _ in self._window) / span_s for name in ("arrived", "processed")
         )
-        known = [each.true_rate for each, _ in self._window if each.true_rate]
         busy = sum(each.busy * each.span_s for each, _ in self._window) / span_s
-        if not known or rate_in <= 0:
-            return None
-        true_rate = rate_in / busy if busy > 0 else math.inf
+        # Who has nothing to do could do anything: what idles is given up.
+        true_rate = rate_in / busy if busy > 0 and rate_in > 0 else math.inf
         # While much waits, what is processed is all that can be: busy time may say more than that (FLINK-33306).
         per_s = [(each.processed / each.span_s, lag) for each, lag in self._window]
         observed = [rate for rate, lag in per_s if rate > 0 and lag >= OBSERVE_LAG_S * rate]
         if len(observed) >= 2 and true_rate > OBSERVED_TRUST * (mean := sum(observed) / len(observed)):
             true_rate = mean
         lag = self._window[-1][1]
-        return _Rates(arrival, lag, lag / rate_in, true_rate) if math.isfinite(true_rate) else None
+        lag_s = lag / rate_in if rate_in > 0 else math.inf if lag > 0 else 0.0
+        return _Rates(arrival, lag, lag_s, true_rate)
 
     def _judged(self, seen: Observation, asked: int, rates: _Rates) -> Decision:
         most, least = min(1.0, self._goal + self._margin), self._goal - self._margin
@@ -123,7 +120,8 @@ class Flink:
         is_outside = rates.true_rate < low or rates.true_rate > high
         wanted = self._limits.clamp(max(1, up(asked * max(1 - DOWN_MOST, needed / rates.true_rate))))
         reason = f"{rates.true_rate:.4g}/s can be done by {asked}, {needed:.4g}/s is needed: {wanted}"
-        signals = {"true rate": rates.true_rate, "needed": needed, "lag": rates.lag}
+        signals = {"needed": needed, "lag": rates.lag}
+        signals |= {"true rate": rates.true_rate} if math.isfinite(rates.true_rate) else {}
         wanted, is_outside = self._delayed(seen.time_s, asked, wanted, is_outside)
         if wanted == asked or not is_outside:
             return Decision(seen.target, f"{reason}; {asked} stay", signals)

@@ -36,7 +36,7 @@ class Hpa:
 
     def decide(self, seen: Observation) -> Decision:
         ready, cpu = len(seen.running.workers), seen.workers.mean("cpu")
-        wanted = self._replicas.follow(seen, lambda asked: self._wish(cpu, ready, asked))
+        wanted = self._replicas.follow(seen, lambda asked, _: self._wish(cpu, ready, asked))
         wish = self._wish(cpu, ready, len(seen.target.workers))
         reason = f"CPU {cpu:.0%} of {ready} for {self._target:.0%}: {wish} wanted, {wanted} after windows and limits"
         return Decision(seen.target.resized(wanted), reason, {"load": cpu, "target": self._target})

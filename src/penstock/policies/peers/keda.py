@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from penstock.core.allocation import Knob
@@ -18,6 +19,7 @@ class Keda:
 
     source: ClassVar[str] = "KEDA, Apache Kafka scaler"
     is_peer: ClassVar[bool] = True
+    counts_events: ClassVar[bool] = True
     needs = frozenset({Knob.WORKERS})
     needs_lag = True
 
@@ -35,25 +37,30 @@ class Keda:
         between("keda:partitions", partitions, 0)
         between("keda:max_replica_count", max_replica_count, 1)
         self._limits, self._threshold, self._tolerance = job.limits, lag_threshold, tolerance
-        self._most = min(max_replica_count, partitions or max_replica_count)
+        self._partitions = partitions
         self._cooldown_s = cooldown_period_s
-        self._replicas = Replicas(Behavior(scale_down_s=scale_down_stabilization_s), job.limits)
+        most = max(job.limits.workers_min, min(max_replica_count, job.limits.workers_max))
+        limits = replace(job.limits, workers_max=most)
+        self._replicas = Replicas(Behavior(scale_down_s=scale_down_stabilization_s), limits)
         self.memory_s = max(self._replicas.memory_s, cooldown_period_s)
         self._idle_s = 0.0
+        self._lag: float | None = None
 
     def decide(self, seen: Observation) -> Decision:
         lag = seen.backlog or 0.0
+        before, self._lag = lag if self._lag is None else self._lag, lag
         self._idle_s = 0.0 if lag > 0 else self._idle_s + seen.span_s
         asked = len(seen.target.workers)
         if self._limits.workers_min == 0 and (asked == 0 or self._idle_s >= self._cooldown_s):
             wanted = min(1, self._limits.workers_max) if lag > 0 else 0
             return Decision(seen.target.resized(wanted), f"lag {lag:.4g}: active or not", {"lag": lag})
-        wanted = self._replicas.follow(seen, lambda asked: self._wish(lag, asked))
+        wanted = self._replicas.follow(seen, lambda asked, part: self._wish(before + part * (lag - before), asked))
         reason = f"lag {lag:.4g} at {self._threshold:g} each: {self._wish(lag, asked)} wanted, {wanted} after windows"
         return Decision(seen.target.resized(wanted), reason, {"lag": lag})
 
     def _wish(self, lag: float, asked: int) -> int:
         """⌈lag / threshold⌉, no more than there are partitions; not within the tolerance."""
-        lag = min(lag, self._most * self._threshold)
+        if self._partitions and lag // self._threshold > self._partitions:
+            lag = self._partitions * self._threshold
         ratio = lag / (self._threshold * max(1, asked))
         return asked if abs(ratio - 1) <= self._tolerance + 1e-9 else up(lag / self._threshold)

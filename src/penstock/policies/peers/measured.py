@@ -20,7 +20,10 @@ class Measured:
     busy: float
     """0…1."""
     true_rate: float | None
-    """Events per second of the workers that ran, were they busy all the time; None where nothing was processed."""
+    """Events per second of the workers that ran, were they as busy as the busiest all the time; None where nothing was
+    processed."""
+    useful_rate: float | None = None
+    """The same as the sum of the workers: each had its part of the events by its part of the useful time."""
 
     @property
     def utilisation(self) -> float:
@@ -44,10 +47,12 @@ class Meter:
         if batch is not None and batch.execution_s > 0:
             # Of micro-batches: rows over what the trigger took, and that over the trigger's length.
             busy = min(1.0, batch.execution_s / batch.trigger_s) if batch.trigger_s > 0 else busy
-            rate = batch.rows / batch.execution_s
+            rate = useful = batch.rows / batch.execution_s
         else:
             rate = processed / seen.span_s / busy if busy > 0 else 0.0
-        return Measured(seen.span_s, arrived, processed, busy, rate or None)
+            mean = seen.workers.mean("cpu")
+            useful = processed / seen.span_s / mean if mean > 0 else 0.0
+        return Measured(seen.span_s, arrived, processed, busy, rate or None, useful or None)
 
 
 def cpu_most(seen: Observation) -> float:

@@ -40,14 +40,15 @@ class Replicas:
         self._wishes: deque[tuple[float, int]] = deque()
         self._changes: deque[tuple[float, int]] = deque()
 
-    def follow(self, seen: Observation, wish: Callable[[int], int]) -> int:
-        """How many there are to be; the wish may depend on how many are asked for already."""
+    def follow(self, seen: Observation, wish: Callable[[int, float], int]) -> int:
+        """How many there are to be. The wish may depend on how many are asked for already, and on when: 1 is now, 0 the
+        end of the tick before."""
         replicas, syncs = len(seen.target.workers), max(1, round(seen.span_s / SYNC_S))
         for number in range(1, syncs + 1):
             now_s = seen.time_s - seen.span_s * (1 - number / syncs)
             if not self._wishes:
                 self._wishes.append((now_s, replicas))  # as many as there were when it began
-            self._wishes.append((now_s, wish(replicas)))
+            self._wishes.append((now_s, wish(replicas, number / syncs)))
             wanted = self._limited(now_s, replicas, self._stabilised(now_s, replicas))
             if wanted != replicas:
                 self._changes.append((now_s, wanted - replicas))
