@@ -1,6 +1,6 @@
 """A live fleet: eight of paper 2's queries on one to four hosts, load up and down twice, placed by `fugu-tuned`.
 
-`scripts/bench fleet` runs it (about twenty minutes) and writes its journal and log under `docs/fleet/`, and what came of
+`scripts/bench fleet` runs it (some twenty minutes); its journal and log go under `docs/fleet/`, and what came of
 it as docs/fleet.md: what was fed is compared with what the queries put out, key by key. With a journal there, only the
 page is written anew.
 """
