@@ -101,4 +101,5 @@ _CLAIMS = {"mst": _mst, "fugu": _fugu, "plasticc": _plasticc, "mead": _mead, "ek
 def _page(paper: str, claims: list[Claim]) -> str:
     if paper == "mst":
         raise BadInput("--output page is for ekf, fugu, mead and plasticc: mst has no page")
-    return import_module(f"penstock.reproduce.{paper}_page").as_page(claims)  # type: ignore[no-any-return]
+    text: str = import_module(f"penstock.reproduce.{paper}_page").as_page(claims)
+    return text

@@ -15,7 +15,7 @@ from penstock.apps.logs import OPERATORS, flow
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.kinds import WorkerKind
-from penstock.core.loop import Faults, Step, check_knobs
+from penstock.core.loop import Faults, Policy, Step, check_knobs
 from penstock.core.objective import Limits, Objective, Price
 from penstock.live.controller import Controller, ControllerParts
 from penstock.live.jars import kafka_jars
@@ -126,7 +126,7 @@ def controlled(
     pause, named = Pause(wanted.pause_file), Named.parse(wanted.policy)
     asked: list[PolicyThread] = []
 
-    def inside(bare):  # type: ignore[no-untyped-def]
+    def inside(bare: Policy) -> PolicyThread:
         asked.append(PolicyThread(bare, HANG_S))
         return asked[0]
 

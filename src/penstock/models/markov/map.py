@@ -171,7 +171,7 @@ def renewal(gap: PhaseType) -> Map:
 
 def _matrix(given: npt.ArrayLike, name: str) -> Floats:
     try:
-        matrix = np.array(given, dtype=np.float64)
+        matrix = np.array(given, dtype=np.float64) + 0.0  # what was -0.0 is shown as 0
     except (TypeError, ValueError):
         raise BadInput(f"MAP: {name} is not a matrix of numbers") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
