@@ -24,7 +24,7 @@ from penstock.live.plant import PlantOptions, SparkPlant
 from penstock.live.query_plan import trigger_s
 from penstock.live.queue import QueryQueue
 from penstock.live.resources import hold
-from penstock.live.row_limit import why_not
+from penstock.live.row_limit import RowLimit, why_not
 from penstock.live.watched_query import WatchedQuery
 from penstock.pipeline.session import session
 from penstock.testing import check_plant
@@ -166,6 +166,36 @@ def plant(settings: Mapping[str, str], folder: str) -> None:
         wait_until(lambda: rows[-1] == 2000)
         say(restored=rows[-1])
         query.stop()
+        say(unlimited=folder_without_limit(spark, folder))
+
+
+def folder_without_limit(spark: SparkSession, folder: str) -> list[int]:
+    """Rows of each batch of a query that was started without a limit: without one, by files of 100 up to 300, without."""
+    sets, rows = Path(folder) / "sets", list[int]()
+    sets.mkdir()
+    add(sets, 5)
+    stream = spark.readStream.text(f"{sets}/*")
+    writer = stream.writeStream.foreachBatch(lambda batch, _: rows.append(batch.count()))
+    query = writer.trigger(processingTime="1 second").option("checkpointLocation", f"{folder}/other").start()
+    limit = RowLimit(spark, query)
+    wait_until(lambda: sum(rows) == 500)
+    limit.set(300.0, lambda _: (1.0, 100.0))
+    add(sets, 7)
+    wait_until(lambda: sum(rows) == 1200 or not query.isActive)
+    limit.restore()
+    add(sets, 7)
+    wait_until(lambda: sum(rows) == 1900 or not query.isActive)
+    query.stop()
+    return rows
+
+
+def add(sets: Path, count: int) -> None:
+    """Files of a hundred rows that are there all at once."""
+    made = sets.parent / "made"
+    made.mkdir()
+    for number in range(count):
+        (made / f"{number}.txt").write_text("row\n" * 100)
+    made.rename(sets / str(len(list(sets.iterdir()))))
 
 
 def looks(real: SparkPlant, count: int) -> Iterator[None]:

@@ -49,10 +49,12 @@ def test_all_workers_are_registered_and_run_a_job_by_the_url(cluster: Cluster) -
 
 
 def test_a_real_plant_keeps_the_contract_and_its_row_limit_follows_the_rule(cluster: Cluster, tmp_path: Path) -> None:
-    checked, limited, restored = run_lines("plant", cluster.settings, str(tmp_path))
+    checked, limited, restored, unlimited = run_lines("plant", cluster.settings, str(tmp_path))
     assert checked == {"knobs": ["batch sizes", "the workers"]}
     assert limited == {"limited": 300, "rule": True, "workers": 1}
     assert restored == {"restored": 2000}
+    # A folder obeys limits by files alone, also where its user gave none: a limit by rows ended the query.
+    assert unlimited == {"unlimited": [500, 300, 300, 100, 700]}
 
 
 def test_it_listens_on_loopback_alone(cluster: Cluster) -> None:

@@ -20,7 +20,9 @@ SETTER = "uniqueSources_$eq"
 # Limits that differ by less are left as they are.
 ALIKE = 0.02
 LONGEST = (1 << 31) - 1
-_KINDS = {"ReadAllAvailable": None, "ReadMaxRows": "maxRows", "ReadMaxFiles": "maxFiles"}
+_KINDS = ("ReadAllAvailable", "ReadMaxRows", "ReadMaxFiles")
+# A limit that a source does not know ends its query: a folder knows no rows, whatever it was started with.
+_BY_FILES, _BY_ROWS = ("FileStreamSource",), ("KafkaMicroBatchStream", "KafkaSource")
 
 
 class RowLimit:
@@ -38,7 +40,7 @@ class RowLimit:
         """From the next batch on. `source` tells of each one which part of the rows it has, and how many a file holds:
         a folder is read by files."""
         if self._is_new_run() or self.rows is None or abs(rows - self.rows) > ALIKE * self.rows:
-            self._put(lambda name, given: self._limit(given, rows, *source(name)))
+            self._put(lambda each, given: self._limit(each, given, rows, *source(str(each))))
             self.rows = rows
 
     def restore(self) -> None:
@@ -56,21 +58,20 @@ class RowLimit:
             self._run, self._given = run, {str(source): limit for source, limit in sources.items()}
         return True
 
-    def _put(self, limit_of: Callable[[str, Any], Any]) -> None:
+    def _put(self, limit_of: Callable[[Any, Any], Any]) -> None:
         execution = _execution(self.query)
         limits = execution.uniqueSources()
         for source, _ in _sources(self.query):
-            name = str(source)
-            if name in self._given:
-                limits = limits.updated(source, limit_of(name, self._given[name]))
+            if (given := self._given.get(str(source))) is not None:
+                limits = limits.updated(source, limit_of(source, given))
         getattr(execution, SETTER)(limits)
 
-    def _limit(self, given: Any, rows: float, part: float, rows_per_file: float | None) -> Any:
+    def _limit(self, source: Any, given: Any, rows: float, part: float, rows_per_file: float | None) -> Any:
         kind, jvm = _kind(given), cast(Any, self._spark.sparkContext._jvm)
         made = jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit
-        if kind == "ReadMaxFiles":
+        if _kind(source) in _BY_FILES:
             files = LONGEST if rows_per_file is None else max(1, math.floor(part * rows / max(1.0, rows_per_file)))
-            return made.maxFiles(min(files, given.maxFiles()))
+            return made.maxFiles(min(files, given.maxFiles() if kind == "ReadMaxFiles" else LONGEST))
         most = given.maxRows() if kind == "ReadMaxRows" else LONGEST
         return made.maxRows(max(1, min(round(part * rows), most)))
 
@@ -87,12 +88,16 @@ def why_not(query: StreamingQuery) -> str:
     other = next((kind for kind in kinds if kind not in ("kafka", "FileSource")), None)
     if other is not None or not kinds:
         return f"a {other or 'source of this kind'} has none"
-    odd = [kind for kind in map(_kind, (limit for _, limit in _sources(query))) if kind not in _KINDS]
-    return f"it was started with {odd[0]}" if odd else ""
+    for source, limit in _sources(query):
+        if _kind(source) not in (*_BY_FILES, *_BY_ROWS):
+            return f"a {_kind(source)} has none"
+        if _kind(limit) not in _KINDS:
+            return f"it was started with {_kind(limit)}"
+    return ""
 
 
-def _kind(limit: Any) -> str:
-    return str(limit.getClass().getSimpleName())
+def _kind(each: Any) -> str:
+    return str(each.getClass().getSimpleName())
 
 
 def _sources(query: StreamingQuery) -> Iterator[tuple[Any, Any]]:
