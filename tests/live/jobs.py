@@ -170,7 +170,7 @@ def plant(settings: Mapping[str, str], folder: str) -> None:
 
 
 def folder_without_limit(spark: SparkSession, folder: str) -> list[int]:
-    """Rows of each batch of a query that was started without a limit: without one, by files of 100 up to 300, without."""
+    """Rows of each batch of a query that its user gave no limit: without one, with one of three files, without."""
     sets, rows = Path(folder) / "sets", list[int]()
     sets.mkdir()
     add(sets, 5)
