@@ -225,8 +225,8 @@ def test_dhalion_waits_while_much_waits_and_does_not_grow() -> None:
 
 def test_spark_doubles_what_it_adds_with_every_second_that_tasks_wait() -> None:
     shown = Shown("spark-dynamic:partitions=40", 8, batches=True)
-    # Between two batches no task waits: its target is 1, though 8 stay. Then 40 tasks on 8 slots wait 5 · (1 − 8/40) = 4 s:
-    # first 9, which are 8 more than the target, so that the next one is again 1, and then 2 and 4.
+    # Between two batches no task waits: its target is 1, though 8 stay. Then 40 tasks on 8 slots wait
+    # 5 · (1 − 8/40) = 4 s: first 9, which are 8 more than the target, so that the next adds 1 again, and then 2 and 4.
     assert shown.see(batch=(100.0, 5.0)) == 16
     fresh = Shown("spark-dynamic:partitions=40", 1, batches=True)
     assert fresh.see(batch=(100.0, 4.2)) == 16  # 1 + 1 + 2 + 4 + 8 in 4.2 · (1 − 1/40) = 4.1 s
