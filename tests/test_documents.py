@@ -49,6 +49,16 @@ def test_the_rooms_in_the_architecture_are_the_rooms_of_the_tree() -> None:
     assert {name for name in rooms if f"  {name}/" not in text} == set()
 
 
+def test_the_architecture_names_files_that_exist_and_every_paper_s_policy() -> None:
+    text, source = (ROOT / "ARCHITECTURE.md").read_text(), ROOT / "src" / "penstock"
+    # A name without a folder follows one in the same cell.
+    named = set(re.findall(r"`([a-z_0-9/]+\.py)`", text))
+    files = {path.name for path in source.rglob("*.py")}
+    assert {name for name in named if not ((source / name).exists() if "/" in name else name in files)} == set()
+    papers = ("mst", "fugu", "plasticc", "mead", "filtered")
+    assert {name for name in papers if f"policies/{name}.py" not in named} == set()
+
+
 def test_the_version_is_one() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert penstock.__version__ == declared

@@ -17,9 +17,9 @@ import pytest
 from penstock.core.errors import BadInput
 from penstock.core.objective import Objective
 from penstock.core.score import Scorer
-from penstock.report.page import page, page_of_journal, write_page
+from penstock.report.page import page, write_page
 from penstock.report.payload import Blobs
-from penstock.runs.comparison import Comparison, Run
+from penstock.runs.comparison import Comparison, Run, run_of_journal
 from penstock.runs.run_curves import Curves
 
 Made = Callable[..., Any]
@@ -156,19 +156,20 @@ def test_a_run_without_steps_or_no_run_at_all_still_gives_a_page(made: Made) -> 
 
 def test_a_journal_becomes_the_page_of_its_run(made: Made, tmp_path: Path) -> None:
     made_run = made(count=50)
-    journal, out = made_run.journal(tmp_path / "run.jsonl"), tmp_path / "page.html"
-    assert page_of_journal(journal, out) == 0
-    assert out.read_text("utf-8") == page(Comparison("made up", "latency<=120s", (made_run.run(),)))
+    run, damaged = run_of_journal(made_run.journal(tmp_path / "run.jsonl"))
+    assert damaged == 0
+    shown = (page(Comparison("made up", "latency<=120s", (each,))) for each in (run, made_run.run()))
+    assert next(shown) == next(shown)
 
 
 def test_damaged_lines_are_counted_and_a_journal_without_steps_is_refused(made: Made, tmp_path: Path) -> None:
     journal = made(count=50).journal(tmp_path / "run.jsonl")
     with journal.open("a") as file:
         file.write('{"time_s": 12')
-    assert page_of_journal(journal, tmp_path / "page.html") == 1
+    assert run_of_journal(journal)[1] == 1
     journal.write_text(journal.read_text().splitlines()[0] + "\n")
     with pytest.raises(BadInput, match="has no steps"):
-        page_of_journal(journal, tmp_path / "page.html")
+        run_of_journal(journal)
 
 
 def test_a_page_that_cannot_be_written_leaves_the_old_one(made: Made, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from penstock.cli.main import main
 from penstock.core.score import score
 from penstock.models.capacity import Capacity
 from penstock.models.samples import write_samples
-from penstock.policies.mst import Mst, least_over, with_spare
+from penstock.policies.mst import Mst, with_spare
 from penstock.reproduce.mst import APPS, HOURS, WINDOW, claims, missed_share, scenario_of, scheduled
 from penstock.reproduce.mst_measured import claims as measured_claims
 from penstock.runs.replayed import replay
@@ -97,8 +97,3 @@ def test_the_quick_computation_is_what_a_replay_gives(app: object) -> None:
 
 def test_spare_workers_are_rounded_up_once() -> None:
     assert [with_spare(5, 0.2), with_spare(5, 0.21), with_spare(1, 0.0), with_spare(10, 0.1)] == [6, 7, 1, 11]
-
-
-def test_the_search_takes_the_first_percentage_that_suffices() -> None:
-    assert least_over(lambda over: 0.05 if over < 7 else 0.01) == 7
-    assert least_over(lambda over: 0.5) is None

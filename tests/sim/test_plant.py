@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.allocation import Allocation
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.objective import Objective
 from penstock.core.observation import Observation
@@ -191,6 +192,19 @@ def test_a_saturating_capacity_is_that_of_the_workers_that_run() -> None:
     model = Capacity(Table((1, 2, 4), (10.0, 18.0, 20.0)))
     seen = watch(world([1.0] * 3, capacity=model), {1: 4})
     assert [one.capacity for one in seen] == [10, 20, 20]
+
+
+def test_the_capacity_that_is_seen_counts_each_worker_as_its_kind() -> None:
+    kinds = (WorkerSpec("huge", cores=8.0, speed=1.5), WorkerSpec("slow", speed=0.5))
+    plant = SimulatedPlant(world([900.0, 900.0], kinds=kinds))
+    ticks = plant.ticks()
+    next(ticks)
+    plant.apply(Allocation.of(1).grown(1, "huge").grown(1, "slow"))
+    next(ticks)
+    seen = plant.observe()
+    # 1 + 8 · 1.5 + 0.5 workers of 10/s, and that is what they did.
+    assert seen is not None
+    assert seen.capacity == plant.could == 135.0
 
 
 def test_operators_share_the_flow_by_their_selectivity() -> None:

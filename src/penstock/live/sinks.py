@@ -16,7 +16,6 @@ from penstock.core.errors import BadInput
 from penstock.core.text import one_line
 from penstock.live.kafka import KafkaSource
 
-MODES = ("append", "update", "complete")
 CHOICES = "parquet:DIR, json:DIR, kafka:TOPIC, console, noop, module:function (a foreachBatch), or app (it writes)"
 _FILES = ("parquet", "json")
 # What Spark's file sink keeps of what it wrote: batches that are in it are not written again.

@@ -81,8 +81,3 @@ class AlternateCapacity:
             return self._told, 1 / cost
         nearest = min(known, key=lambda each: abs(math.log(each / cost)))
         return self._learnt[nearest], nearest / cost
-
-
-def relative_costs(capacity: CapacityModel, flow: Dataflow) -> AlternateCapacity:
-    """The model as one that knows alternates, where it is none yet."""
-    return capacity if isinstance(capacity, AlternateCapacity) else AlternateCapacity(capacity, flow)

@@ -38,8 +38,9 @@ class Ticks:
     """As it was seen."""
     workers: Floats
     cpu: Floats
-    """The workers' mean, and below, the sum of squares around it."""
+    """The workers' mean."""
     cpu_scatter: Floats
+    """The sum of squares around the workers' mean."""
 
 
 @dataclass(frozen=True, slots=True)

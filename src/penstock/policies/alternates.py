@@ -101,7 +101,7 @@ class LastResort:
             rung = self._raised(seen, now, max(rates), ratio)
         if rung == 0:
             return self._with(target, 0), "" if not now else f"; there is room: {self._names(0)} again"
-        # Value comes before cost: nobody is given up before what was degraded is as it was.
+        # Value comes before cost: no worker is given up before what was degraded is as it was.
         short = f"{most} workers are too few" if rung > now else "degraded until there is room"
         return self._with(target.resized(most), rung), f"; {short}: {self._names(rung)}"
 

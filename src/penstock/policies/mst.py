@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import ClassVar
 
 from penstock.core.allocation import Knob
@@ -38,8 +37,3 @@ class Mst:
 def with_spare(workers: int, spare: float) -> int:
     """⌈(1 + x) · m⌉, where 1.2 · 5 is 6 and not 7, whatever floats make of it."""
     return math.ceil((1 + spare) * workers - 1e-9)
-
-
-def least_over(violation_share: Callable[[float], float], allowed: float = 0.01, most: int = 200) -> int | None:
-    """The smallest whole percentage of over-provisioning that keeps violations within bounds; None if none does."""
-    return next((over for over in range(most + 1) if violation_share(float(over)) <= allowed), None)

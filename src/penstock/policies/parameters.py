@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from penstock.core.bounds import between
 from penstock.core.errors import BadInput, unknown
 from penstock.core.units import duration_s
 from penstock.policies.guards import OPTIONS
@@ -72,8 +73,10 @@ def _value(text: str, key: str, value: str) -> Any:
 
 
 def _check(text: str, key: str, value: Any, kind: Any) -> None:
-    name = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
+    name = (kind if isinstance(kind, str) else getattr(kind, "__name__", "")).removesuffix(" | None")
     fits = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}.get(name)
     if fits and (not isinstance(value, fits) or (isinstance(value, bool) and name != "bool")):
         wanted = {"int": "a whole number", "float": "a number", "bool": "true or false"}.get(name, "text")
         raise BadInput(f"policy {text}: {key} must be {wanted}, not '{value}'")
+    if key.endswith("_s") and isinstance(value, (int, float)):
+        between(f"policy {text}: {key}", value, 0)

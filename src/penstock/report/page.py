@@ -14,7 +14,7 @@ from pathlib import Path
 from penstock.core.files import whole
 from penstock.report import markup, verdict
 from penstock.report.payload import packed
-from penstock.runs.comparison import Comparison, comparison_of, run_of_journal
+from penstock.runs.comparison import Comparison
 
 SHARED_SCRIPTS = ("format.js", "chart.js", "measures.js", "runs.js", "timeline.js", "pointer.js", "toolbar.js")
 SCRIPTS = (*SHARED_SCRIPTS, "scatter.js", "report.js")
@@ -58,13 +58,6 @@ def write_page(path: Path, comparison: Comparison) -> None:
     with whole(path) as scratch:
         # A lone surrogate in a policy's name is no reason to lose the report.
         scratch.write_bytes(page(comparison).encode("utf-8", errors="replace"))
-
-
-def page_of_journal(journal: Path, out: Path) -> int:
-    """Score and draw one journal, simulated or live; returns how many of its lines were damaged."""
-    run, damaged = run_of_journal(journal)
-    write_page(out, comparison_of(run))
-    return damaged
 
 
 def page(comparison: Comparison) -> str:

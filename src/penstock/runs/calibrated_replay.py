@@ -71,8 +71,9 @@ class MeasuredVsSimulated:
     measured: Figures
     simulated: Figures
     least: Figures
-    """Over the seeds, figure by figure, and below, the most: what the run itself might as well have come to."""
+    """Over the seeds, figure by figure: the least that the run itself might as well have come to."""
     most: Figures
+    """Over the seeds, figure by figure: the most that the run itself might as well have come to."""
 
     @property
     def cost_off(self) -> float | None:

@@ -78,11 +78,3 @@ def run_of_journal(path: Path) -> tuple[Run, int]:
     if not curves.steps:
         raise BadInput(f"{path} has no steps: the run wrote its header and nothing more")
     return Run(journal.header, scorer.result(), curves), journal.damaged
-
-
-def comparison_of(run: Run) -> Comparison:
-    """A single run as a comparison of one."""
-    header = run.header
-    assumed = header.facts.get("assumed", {})
-    known = {str(name): str(text) for name, text in assumed.items()} if isinstance(assumed, Mapping) else {}
-    return Comparison(str(header.facts.get("trace", header.job)), str(header.objective), (run,), assumed=known)

@@ -12,7 +12,7 @@ from penstock.runs.saving import DEFAULT, LOOSE, STRICT
 
 ALLOWED = (STRICT, LOOSE)
 DAY_S = 86400.0
-SEER = "clairvoyant"
+CLAIRVOYANT = "clairvoyant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def families(known: Sequence[Point]) -> dict[str, list[Point]]:
     """Points by policy, without the one that knows the future."""
     found: dict[str, list[Point]] = defaultdict(list)
     for point in known:
-        if point.family != SEER:
+        if point.family != CLAIRVOYANT:
             found[point.family].append(point)
     return found
 

@@ -34,8 +34,9 @@ class _Running:
     slow: float = 1.0
     """How much longer than others it takes."""
     fresh: float = 0.0
-    """Workers with their first task, each counted with its speed; and below, when the last of them will be done."""
+    """Workers with their first task, each counted with its speed."""
     fresh_until_s: float = 0.0
+    """When the last of the first tasks will be done."""
     crew: frozenset[str] = frozenset()
     """Who works on it, where workers drain."""
 

@@ -39,6 +39,8 @@ class SimulatedPlant:
             self._told = AlternateCapacity(self._told, scenario.dataflow)
         self._trigger_s = scenario.trigger_s
         self._sources = scenario.dataflow.sources
+        # The model counts workers of the first kind.
+        self._powers = {kind.name: kind.power / scenario.worker.power for kind in scenario.workers}
         self._clock_s = 0.0
         self._seen: Observation | None = None
         self.could: float | None = None
@@ -97,7 +99,7 @@ class SimulatedPlant:
             input_rate=self._gauges.rate(rate),
             backlog=served.backlog,
             latency_s=served.latency_s,
-            capacity=self._believed(float(len(fleet.speeds))),
+            capacity=self._believed(self._units(fleet.running)),
             running=fleet.running,
             target=fleet.target,
             workers=self._gauges.workers(fleet, served),
@@ -110,6 +112,11 @@ class SimulatedPlant:
             late_s=served.late_s,
             arrivals=served.arrivals,
         )
+
+    def _units(self, running: Allocation) -> float:
+        """The workers that run, in workers of the first kind, each as fast as its kind says."""
+        workers = running.workers
+        return float(len(workers)) if len(self._powers) == 1 else sum(self._powers[each.kind] for each in workers)
 
     def _believed(self, workers: float) -> float:
         """What the model that policies are told says of the workers that run; live, nobody knows more."""

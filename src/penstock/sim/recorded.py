@@ -1,4 +1,4 @@
-"""A recorded run as a plant: what would another policy have wished, seeing the same?"""
+"""A recorded run as a plant: a policy sees again what was seen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.core.observation import Observation
 
 
 class RecordedPlant:
-    """Shows what was seen, step by step. Wishes are taken and change nothing: the past is over.
+    """Shows what was seen, step by step. Whatever is asked for changes nothing.
 
     A restarted controller warms its policy up on the tail of its own journal in this way.
     """
@@ -20,7 +20,6 @@ class RecordedPlant:
     def __init__(self, steps: Iterable[Step]) -> None:
         self._steps = iter(steps)
         self._seen: Observation | None = None
-        self.wishes: list[Allocation] = []
 
     def ticks(self) -> Iterator[None]:
         for step in self._steps:
@@ -31,5 +30,4 @@ class RecordedPlant:
         return self._seen
 
     def apply(self, target: Allocation) -> None:
-        if not self.wishes or self.wishes[-1] != target:
-            self.wishes.append(target)
+        """Nothing: the past is over."""

@@ -75,8 +75,9 @@ class NoiseSpec:
     cpu_late_s: float = 0.0
     """A CPU meter shows the load of this long ago; late by a part of a tick, it mixes two."""
     cpu_idle: float = 0.0
-    """What it shows while nothing is worked on, and below, while all work."""
+    """What a CPU meter shows while nothing is worked on."""
     cpu_busy: float = 1.0
+    """What a CPU meter shows while all cores work."""
     rate_over_s: float = 0.0
     """The rate that is seen is a mean over this long, in whole ticks; at least one."""
 

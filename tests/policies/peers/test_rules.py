@@ -152,6 +152,21 @@ def test_flink_gives_up_what_has_nothing_to_do() -> None:
     assert [shown.see(cpu=0.0, rate=0.0) for _ in range(90)][-1] == 2
 
 
+def test_flink_begins_its_hour_anew_where_nothing_is_to_be_given_up_meanwhile() -> None:
+    shown = flink(4)
+    # Of 4 workers at 10/s each: 12/s take ⌈4 · 19/40⌉ = 2, 21.5/s take ⌈4 · 34/40⌉ = 4, as many as there are.
+    rates = [12.0] * 70 + [21.5] * 30 + [12.0] * 40
+    assert {shown.see(cpu=rate / 40, rate=rate) for rate in rates} == {4}
+
+
+def test_flink_scales_in_only_where_the_last_of_equal_wishes_was_outside_of_its_bounds() -> None:
+    shown = flink(4)
+    # 14/s take ⌈4 · 22/40⌉ = 3 and are outside: 40/s are more than 14 · (300/1800 + 1/0.4) = 37.
+    # 15.5/s take ⌈4 · 25/40⌉ = 3 as well and are inside: 41. An hour that ends with those gives nothing up.
+    rates = [14.0] * 40 + [15.5] * 60
+    assert {shown.see(cpu=rate / 40, rate=rate) for rate in rates} == {4}
+
+
 # DS2: ⌈target / (true rate / p)⌉; 20 s of warm-up; 1 decision.
 
 
@@ -210,8 +225,11 @@ def test_dhalion_waits_while_much_waits_and_does_not_grow() -> None:
 
 def test_spark_doubles_what_it_adds_with_every_second_that_tasks_wait() -> None:
     shown = Shown("spark-dynamic:partitions=40", 8, batches=True)
-    # 40 tasks on 8 slots: they wait 5 · (1 − 8/40) = 4 s: 8 + 1 + 2 + 4 + 8 = 23.
-    assert shown.see(batch=(100.0, 5.0)) == 23
+    # Between two batches no task waits: its target is 1, though 8 stay. Then 40 tasks on 8 slots wait
+    # 5 · (1 − 8/40) = 4 s: first 9, which are 8 more than the target, so that the next adds 1 again, and then 2 and 4.
+    assert shown.see(batch=(100.0, 5.0)) == 16
+    fresh = Shown("spark-dynamic:partitions=40", 1, batches=True)
+    assert fresh.see(batch=(100.0, 4.2)) == 16  # 1 + 1 + 2 + 4 + 8 in 4.2 · (1 − 1/40) = 4.1 s
 
 
 def test_spark_never_asks_for_more_than_tasks() -> None:
@@ -230,8 +248,8 @@ def test_spark_gives_up_only_executors_without_a_task_for_a_minute_and_without_s
 
 def test_spark_24815_counts_the_tasks_of_all_stages() -> None:
     assert Shown("spark-dynamic:partitions=8", 8, batches=True).see(batch=(100.0, 5.0)) == 8
-    # 16 tasks on 8 slots wait 5 · (1 − 8/16) = 2.5 s: 8 + 1 + 2.
-    assert Shown("spark-24815:partitions=8", 8, batches=True).see(batch=(100.0, 5.0)) == 11
+    # 16 tasks on 8 slots wait 5 · (1 − 8/16) = 2.5 s: 8 + 1 + 1.
+    assert Shown("spark-24815:partitions=8", 8, batches=True).see(batch=(100.0, 5.0)) == 10
 
 
 def test_spark_24815_gives_up_a_share_of_the_idle_and_then_waits() -> None:
@@ -239,6 +257,13 @@ def test_spark_24815_gives_up_a_share_of_the_idle_and_then_waits() -> None:
     shown = Shown(f"spark-24815:partitions=8,{extra}", 16, batches=True)
     wanted = [shown.see(batch=(100.0, 5.0), age_s=60.0 + 60.0 * number) for number in range(4)]
     assert wanted == [12, 12, 9, 9]  # 16 − ⌈4⌉, two minutes, 12 − ⌈3⌉
+
+
+def test_spark_24815_waits_for_the_idle_timeout_where_no_other_is_given() -> None:
+    extra = "shuffle_tracking=false,executor_deallocation_ratio=0.25,executor_idle_timeout_s=2m"
+    shown = Shown(f"spark-24815:partitions=8,{extra}", 16, batches=True)
+    wanted = [shown.see(batch=(100.0, 5.0), age_s=120.0 + 60.0 * number) for number in range(4)]
+    assert wanted == [12, 12, 9, 9]
 
 
 # DStreams: every minute, 90 % and 30 %; the PID.
@@ -281,6 +306,12 @@ def test_elastic_scaling_waits_while_the_cluster_is_resized() -> None:
     shown = Shown("elastic-scaling", 4, batches=True)
     shown.see(batch=(100.0, 18.0), comes=False)
     assert shown.see(batch=(100.0, 30.0)) == 6
+
+
+def test_elastic_scaling_decides_once_a_batch_and_not_in_between() -> None:
+    shown = Shown("elastic-scaling", 4, batches=True, span_s=10.0)
+    assert shown.see(batch=(100.0, 18.0)) == 6
+    assert [shown.see(batch=(100.0, 18.0), age_s=10.0 * number) for number in range(1, 4)] == [6, 6, 6]
 
 
 # Amazon's: 15 minutes, 6 hours.

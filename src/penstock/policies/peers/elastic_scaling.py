@@ -33,9 +33,11 @@ class ElasticScaling:
         self._number: int | None = None
 
     def decide(self, seen: Observation) -> Decision:
-        self._note(seen)
+        ended = self._note(seen)
         mean, asked, running = self._sum / self._weight, len(seen.target.workers), len(seen.running.workers)
         signals = {"ratio": mean, "upper": self._upper, "lower": self._lower}
+        if not ended:
+            return Decision(seen.target, f"decides when a batch has ended: {asked} stay", signals)
         if running != asked:
             return Decision(seen.target, "the cluster is being resized", signals)
         if self._lower <= mean <= self._upper:
@@ -43,8 +45,8 @@ class ElasticScaling:
         wanted = self._limits.clamp(min(self._most, max(1, up(asked * mean))))
         return Decision(seen.target.resized(wanted), f"batches take {mean:.0%} of their interval: {wanted}", signals)
 
-    def _note(self, seen: Observation) -> None:
-        """The mean is not begun anew after a change: it still holds what fewer or more workers took."""
+    def _note(self, seen: Observation) -> int:
+        """Batches that ended. The mean is not begun anew after a change: it still holds what fewer or more took."""
         measured, batch = self._meter.note(seen), seen.batch
         if batch is None or batch.trigger_s <= 0:
             used, times = (measured.utilisation, 1) if measured is not None else (0.0, 0)
@@ -54,3 +56,4 @@ class ElasticScaling:
             used, times = batch.execution_s / batch.trigger_s, min(BATCHES_MOST, ended)
         for _ in range(times):
             self._sum, self._weight = MEMORY * self._sum + used, MEMORY * self._weight + 1
+        return times

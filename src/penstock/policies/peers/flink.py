@@ -129,14 +129,13 @@ class Flink:
         return Decision(seen.target.resized(wanted), reason, signals)
 
     def _delayed(self, now_s: float, asked: int, wanted: int, is_outside: bool) -> tuple[int, bool]:
-        """Fewer only when fewer were wanted for an hour, and then the most of those."""
+        """Fewer only when fewer were wanted for an hour, and then the most of those; of equals the last counts."""
         if wanted >= asked:
-            if wanted > asked:
-                self._downs.clear()
+            self._downs.clear()
             return wanted, is_outside
         self._downs.append((now_s, wanted, is_outside))
         if now_s - self._downs[0][0] < self._down_s - 1e-6:
             return asked, False
         late = [down for down in self._downs if down[0] >= now_s - self._down_s - 1e-6]
-        _, most, was_outside = max(late, key=lambda down: down[1])
+        _, most, was_outside = max(late, key=lambda down: (down[1], down[0]))
         return most, was_outside

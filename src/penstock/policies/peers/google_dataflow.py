@@ -30,6 +30,7 @@ class GoogleDataflow:
         stable_s: float = 120.0,
     ) -> None:
         between("dataflow:cpu_target", cpu_target, 0.01, 1)
+        between("dataflow:cpu_least", cpu_least, 0, 1)
         between("dataflow:clear_s", clear_s, 0.01)
         self._limits, self._target, self._least = job.limits, cpu_target, cpu_least
         self._backlog_s, self._clear_s, self._stable_s = backlog_s, clear_s, stable_s

@@ -39,7 +39,7 @@ class Hpa:
         wanted = self._replicas.follow(seen, lambda asked, _: self._wish(cpu, ready, asked))
         wish = self._wish(cpu, ready, len(seen.target.workers))
         reason = f"CPU {cpu:.0%} of {ready} for {self._target:.0%}: {wish} wanted, {wanted} after windows and limits"
-        return Decision(seen.target.resized(wanted), reason, {"load": cpu, "target": self._target})
+        return Decision(seen.target.resized(wanted), reason, {"load": cpu, "load to keep": self._target})
 
     def _wish(self, cpu: float, ready: int, asked: int) -> int:
         """⌈ratio · ready⌉; to grow, those that do not run yet count as idle, so that no start is counted twice."""

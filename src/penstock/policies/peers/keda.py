@@ -36,6 +36,7 @@ class Keda:
         between("keda:lag_threshold", lag_threshold, 1e-6)
         between("keda:partitions", partitions, 0)
         between("keda:max_replica_count", max_replica_count, 1)
+        between("keda:tolerance", tolerance, 0, 1)
         self._limits, self._threshold, self._tolerance = job.limits, lag_threshold, tolerance
         self._partitions = partitions
         self._cooldown_s = cooldown_period_s

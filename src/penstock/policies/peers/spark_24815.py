@@ -24,15 +24,16 @@ class Spark24815(SparkDynamic):
         partitions: int = PARTITIONS,
         executor_idle_timeout_s: float = 60.0,
         executor_deallocation_ratio: float = 1.0,
-        executor_deallocation_timeout_s: float = 60.0,
+        executor_deallocation_timeout_s: float | None = None,
         shuffle_tracking: bool = True,
     ) -> None:
         between("spark-24815:executor_deallocation_ratio", executor_deallocation_ratio, 0.001, 1)
         super().__init__(
             job, partitions, executor_idle_timeout_s=executor_idle_timeout_s, shuffle_tracking=shuffle_tracking
         )
-        self._share, self._wait_s = executor_deallocation_ratio, executor_deallocation_timeout_s
-        self.memory_s = executor_deallocation_timeout_s
+        wait_s = executor_deallocation_timeout_s
+        self._share, self._wait_s = executor_deallocation_ratio, executor_idle_timeout_s if wait_s is None else wait_s
+        self.memory_s = self._wait_s
         self._gave_s: float | None = None
 
     def _fewer(self, seen: Observation, batch: Batch) -> Decision:

@@ -59,7 +59,8 @@ class SparkDynamic:
         for _ in range(self._batches(batch)):
             wanted = self._after(wanted, running, batch.execution_s if batch else 0.0)
         if seen.in_work is not None:
-            wanted = self._after(wanted, running, min(seen.span_s, seen.time_s - seen.in_work.begun_s))
+            lasts_s = seen.time_s - seen.in_work.begun_s
+            wanted = self._after(wanted, running, min(seen.span_s, lasts_s), goes_on=lasts_s > seen.span_s)
         wanted = self._limits.clamp(wanted)
         reason = f"{self._tasks} tasks a batch on {running} executors: {wanted} asked for"
         return Decision(seen.target.resized(wanted), reason, {"tasks": float(self._tasks)})
@@ -71,16 +72,20 @@ class SparkDynamic:
         before, self._number = self._number, batch.number
         return min(1000, batch.number - before) if before is not None else 1
 
-    def _after(self, asked: int, running: int, execution_s: float) -> int:
-        """What is asked for after one batch. Its tasks wait until the last of them has found a slot."""
+    def _after(self, asked: int, running: int, execution_s: float, goes_on: bool = False) -> int:
+        """What is asked for after one batch. Its tasks wait until the last of them has found a slot.
+
+        Between two batches no task waits: the target falls to the least, though who is there stays. The first step up
+        from there is larger than what was to be added, so that the second adds 1 again and not 2.
+        """
         waits_s = execution_s * max(0.0, 1 - running * self._slots / self._tasks)
-        add, wanted = 1, asked
+        add, there, target = 1, max(asked, running), asked if goes_on else self._limits.workers_min
         for _ in range(int(waits_s / self._timeout_s + 1e-9)):
-            wanted, before = min(self._needed, max(wanted, running) + add), wanted
-            if wanted <= before:
-                return max(asked, before)
-            add = add * 2 if wanted - before == add else 1
-        return max(asked, wanted)
+            target, before = min(self._needed, max(target, there) + add), target
+            if target <= before:
+                break
+            add = add * 2 if target - before == add else 1
+        return max(asked, target)
 
     def _gives_up(self, seen: Observation, batch: Batch) -> bool:
         """Every task resets the clock of the executor that ran it: with a batch in less than 60 s, none is ever idle.
