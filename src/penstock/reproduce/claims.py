@@ -58,7 +58,9 @@ def read_claims(path: Path) -> list[Claim]:
 
 def _read(entry: Any, where: str) -> Claim:
     claim = typed(entry, Claim, where)
-    lines = {key: one_line(each, TEXT_MOST) for key, each in asdict(claim).items() if isinstance(each, str)}
+    lines: dict[str, Any] = {
+        key: one_line(each, TEXT_MOST) for key, each in asdict(claim).items() if isinstance(each, str)
+    }
     return replace(claim, **lines)
 
 
