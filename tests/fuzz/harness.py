@@ -51,7 +51,7 @@ COMMANDS: tuple[tuple[str, dict[str, inputs.Spoil]], ...] = (
     # Refused at the latest by the policy's name: before a host, or Spark, is started.
     ("fleet FLEET.toml --policy none", {"FLEET.toml": inputs.fleet}),
     ("compare SERIES.csv --policy none", {"SERIES.csv": inputs.series}),
-    ("compare good.csv --scenario WORLD.toml --policy none", {"WORLD.toml": inputs.scenario}),
+    ("compare good.csv --scenario BARE.toml --policy none", {"BARE.toml": inputs.bare}),
     ("explain RUN.jsonl --output json", {"RUN.jsonl": inputs.journal}),
     ("explain RUN.jsonl --step 5", {"RUN.jsonl": inputs.journal}),
     ("explain RUN.jsonl", {"RUN.jsonl": inputs.journal}),

@@ -42,6 +42,7 @@ MODEL: dict[str, Any] = {
     "about": {"app": None, "source": "files", "bytes_per_row": 100.0, "cores": 1.0, "workers": [1, 2, 3]},
     "others": [{"kind": "linear", "per_worker": 48.0}, {"kind": "table", "workers": [1, 2], "rates": [50.0, 90.0]}],
 }
+BARE = {key: value for key, value in SCENARIO.items() if key not in ("workload", "duration_s", "tick_s")}
 CLAIMS: list[dict[str, Any]] = [
     {"id": name, "text": name, "paper": paper, "ours": 12, "holds": holds, "why": "one load"}
     for name, paper, holds in (("kept-map", 15, False), ("SYNT-safety-0.5", None, None), ("rank-a", "0.5", True))
@@ -96,6 +97,11 @@ def scenario(_: Good, rng: random.Random, path: Path) -> None:
     content = SCENARIO if rng.random() < 0.5 else {k: v for k, v in SCENARIO.items() if rng.random() < 0.7}
     text = toml(mutate.tree(content, rng))
     path.write_bytes(text.encode(errors="replace") if rng.random() < 0.8 else mutate.text(text, rng))
+
+
+def bare(_: Good, rng: random.Random, path: Path) -> None:
+    """A scenario without a load."""
+    path.write_text(toml(mutate.tree(BARE, rng)), errors="replace")
 
 
 def claims(_: Good, rng: random.Random, path: Path) -> None:

@@ -31,9 +31,10 @@ def test_commands_on_good_inputs_work(
         "SAMPLES.parquet": "good.parquet",
     }
     (folder / "world.toml").write_text(inputs.toml(inputs.SCENARIO))
+    (folder / "bare.toml").write_text(inputs.toml(inputs.BARE))
     rng = random.Random(0)
     (folder / "gaps.csv").write_text("\n".join(repr(rng.expovariate(1.0)) for _ in range(300)))
-    good |= {"SERIES.parquet": "good.csv", "WORLD.toml": "world.toml", "GAPS.csv": "gaps.csv"}
+    good |= {"SERIES.parquet": "good.csv", "WORLD.toml": "world.toml", "GAPS.csv": "gaps.csv", "BARE.toml": "bare.toml"}
     for words in [*(command for command, _ in COMMANDS), *(start for start in OPTIONS if "calibrate" not in start)]:
         call = [good.get(word, word) for word in words.split()]
         if call[0] in STOPPED:
