@@ -314,3 +314,16 @@ def test_a_background_job_still_ignores_ctrl_c(here: Path) -> None:
 def test_a_null_byte_in_a_word_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "rates.csv", "--journal", "\0"]) == 2
     assert "holds a null byte" in capsys.readouterr().err
+
+
+def test_an_interrupt_within_an_exec_is_the_code_of_an_interrupt(here: Path) -> None:
+    (here / "mine.py").write_text(
+        "from penstock import Knob\n"
+        "class Mine:\n"
+        "    needs, memory_s = frozenset({Knob.WORKERS}), 0.0\n"
+        "    def __init__(self, job): pass\n"
+        "    def decide(self, seen): exec('raise KeyboardInterrupt')\n"
+    )
+    words = [sys.executable, "-m", "penstock", "replay", "rates.csv", "--no-bound", "--policy", "mine.py:Mine"]
+    ended = subprocess.run(words, cwd=here, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "penstock: interrupted\n")

@@ -74,3 +74,43 @@ def test_the_command_prints_what_others_can_read(tmp_path: Path, capsys: pytest.
     assert found["evaluations"] == 10
     assert main(["tune", str(trace), "--policy", "static:workers=2", "--unit", "s"]) == 2
     assert "nothing to tune" in capsys.readouterr().err
+
+
+POLICY = """\
+from penstock import Decision, Knob
+from penstock.solvers.space import Range
+print("loaded")
+class Mine:
+    needs, memory_s, space = frozenset({{Knob.WORKERS}}), 0.0, {space}
+    def __init__(self, job, most=2.0): self.most = most
+    def decide(self, seen):
+        print("decides")
+        return Decision(seen.target.resized(round(self.most)), "as many")
+"""
+
+
+def tuned(folder: Path, space: str) -> int:
+    (folder / "mine.py").write_text(POLICY.format(space=space))
+    (folder / "rates.csv").write_text("t_s,n\n" + "".join(f"{60 * n},{100 + n}\n" for n in range(60)))
+    words = ["tune", str(folder / "rates.csv"), "--policy", f"{folder / 'mine.py'}:Mine", "--budget", "3"]
+    return main([*words, "--output", "json"])
+
+
+def test_what_a_policy_prints_is_not_part_of_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tuned(tmp_path, '{"most": Range(1.0, 4.0)}') == 0
+    assert json.loads(capsys.readouterr().out)["evaluations"] <= 3
+
+
+@pytest.mark.parametrize(
+    ("space", "right"),
+    [
+        ("5", "space is 5; it must be a dict of Range and Choice"),
+        ('{"most": (1, 2)}', "it must be a dict of Range and Choice"),
+        ('{"least": Range(1.0, 4.0)}', "unknown parameter of"),
+    ],
+)
+def test_a_space_that_is_none_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], space: str, right: str
+) -> None:
+    assert tuned(tmp_path, space) == 2
+    assert right in capsys.readouterr().err.splitlines()[-1]

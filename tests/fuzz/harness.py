@@ -41,6 +41,17 @@ COMMANDS: tuple[tuple[str, dict[str, inputs.Spoil]], ...] = (
     ("plan-measurements SAMPLES.parquet --output json", {"SAMPLES.parquet": inputs.samples}),
     ("arrivals GAPS.csv --kind iat --output json", {"GAPS.csv": inputs.gaps}),
     ("arrivals GAPS.csv --kind times --method kpc", {"GAPS.csv": inputs.gaps}),
+    ("tune SERIES.csv --policy threshold --budget 3 --output json", {"SERIES.csv": inputs.series}),
+    ("forecast SERIES.csv --horizon 3m --output json", {"SERIES.csv": inputs.series}),
+    ("forecast SERIES.parquet --horizon 2m", {"SERIES.parquet": inputs.series}),
+    ("reproduce mst --claims CLAIMS.json --output json", {"CLAIMS.json": inputs.claims}),
+    ("reproduce ekf --claims CLAIMS.json", {"CLAIMS.json": inputs.claims}),
+    ("reproduce fugu --claims CLAIMS.json --output page", {"CLAIMS.json": inputs.claims}),
+    ("reproduce mead --claims CLAIMS.json --output page", {"CLAIMS.json": inputs.claims}),
+    # Refused at the latest by the policy's name: before a host, or Spark, is started.
+    ("fleet FLEET.toml --policy none", {"FLEET.toml": inputs.fleet}),
+    ("compare SERIES.csv --policy none", {"SERIES.csv": inputs.series}),
+    ("compare good.csv --scenario BARE.toml --policy none", {"BARE.toml": inputs.bare}),
     ("explain RUN.jsonl --output json", {"RUN.jsonl": inputs.journal}),
     ("explain RUN.jsonl --step 5", {"RUN.jsonl": inputs.journal}),
     ("explain RUN.jsonl", {"RUN.jsonl": inputs.journal}),
@@ -55,7 +66,16 @@ OPTIONS = {
     "fit good.parquet -o out.json": "-o --train --plot --seed --output",
     "explain good.jsonl": "--step --output",
     "calibrate good.jsonl": "-o",
+    "tune good.csv --policy threshold --budget 2": "--policy --violations --train --scenario --column --every --start "
+    "--capacity-per-worker --scale --min --max --objective --price --seed --output --model",
+    "forecast good.csv --horizon 3m": "--horizon --step --column --every --time --output",
+    "reproduce mst --claims claims.json": "--claims --output --seeds",
+    "fleet fleet.toml": "--tick --objective --price --journal --metrics-port --for",
+    "compare good.csv": "--train --peak-workers --seeds --scenario --column --every --scale --start "
+    "--capacity-per-worker --min --max --objective --price --seed --output --report --model -o",
 }
+# What would start Spark is refused in the end, however good its other options are.
+STOPPED = {"fleet": ["--policy", "none"], "compare": ["--policy", "none"]}
 HEAD = """\
 from penstock import Decision, Knob
 class Mine:
@@ -117,6 +137,8 @@ class Fuzzer:
         if rng.random() < 0.35:
             start = rng.choice(list(OPTIONS))
             words = start.split()
+            if words[0] in STOPPED:
+                words += STOPPED[words[0]]
             for _ in range(rng.randint(1, 2)):
                 words += [rng.choice(OPTIONS[start].split()), rng.choice(GIVEN)]
             return Case(tuple(words), folder)
@@ -137,6 +159,9 @@ class Fuzzer:
         inputs.write_table(rows, folder / "good.parquet")
         for name, does in POLICIES.items():
             (folder / f"{name}.py").write_text(f"{HEAD}    def decide(self, seen): {does}\n")
+        (folder / "claims.json").write_text(json.dumps(inputs.CLAIMS))
+        (folder / "in").mkdir()
+        (folder / "fleet.toml").write_text(inputs.toml(inputs.FLEET))
         (folder / "kept.csv").write_text("mine")
         (folder / "dir" / "threshold.jsonl").write_text("mine")
         (folder / "hard.csv").hardlink_to(folder / "good.csv")

@@ -42,6 +42,21 @@ MODEL: dict[str, Any] = {
     "about": {"app": None, "source": "files", "bytes_per_row": 100.0, "cores": 1.0, "workers": [1, 2, 3]},
     "others": [{"kind": "linear", "per_worker": 48.0}, {"kind": "table", "workers": [1, 2], "rates": [50.0, 90.0]}],
 }
+BARE = {key: value for key, value in SCENARIO.items() if key not in ("workload", "duration_s", "tick_s")}
+CLAIMS: list[dict[str, Any]] = [
+    {"id": name, "text": name, "paper": paper, "ours": 12, "holds": holds, "why": "one load"}
+    for name, paper, holds in (("kept-map", 15, False), ("SYNT-safety-0.5", None, None), ("rank-a", "0.5", True))
+]
+FLEET: dict[str, Any] = {
+    "name": "fleet",
+    "state": "fleet-state",
+    "hosts": {"least": 1, "most": 3, "cores": 0.5, "memory_mb": 768, "threads": 2},
+    "query": [
+        {"name": name, "app": "candlesticks", "files": "in", "to": f"results/{name}", "trigger": "2s", "files_max": 10,
+         "partitions": 2, "checkpoint": "", "parameters": {"sector": "tech", "window_s": 30}} for name in ("a", "b")
+    ],
+    "workload": [{"name": "energy", "files": "in", "count": 4}],
+}  # fmt: skip
 SAMPLE = dict.fromkeys(SCHEMA.names) | {
     "app": "wordcount", "source": "files", "repeat": 0, "fixed_s": 1.0, "bytes_per_row": 100.0, "cores": 0.25,
     "partitions_per_worker": 2.0, "flags": "", "speed": 0.9, "setup": '{"machine": {"cpus": 2}}',
@@ -81,6 +96,20 @@ def model(_: Good, rng: random.Random, path: Path) -> None:
 def scenario(_: Good, rng: random.Random, path: Path) -> None:
     content = SCENARIO if rng.random() < 0.5 else {k: v for k, v in SCENARIO.items() if rng.random() < 0.7}
     text = toml(mutate.tree(content, rng))
+    path.write_bytes(text.encode(errors="replace") if rng.random() < 0.8 else mutate.text(text, rng))
+
+
+def bare(_: Good, rng: random.Random, path: Path) -> None:
+    """A scenario without a load."""
+    path.write_text(toml(mutate.tree(BARE, rng)), errors="replace")
+
+
+def claims(_: Good, rng: random.Random, path: Path) -> None:
+    path.write_text(mutate.line(mutate.tree(CLAIMS, rng), rng), errors="replace")
+
+
+def fleet(_: Good, rng: random.Random, path: Path) -> None:
+    text = toml(mutate.tree(FLEET, rng))
     path.write_bytes(text.encode(errors="replace") if rng.random() < 0.8 else mutate.text(text, rng))
 
 

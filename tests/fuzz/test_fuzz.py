@@ -10,12 +10,14 @@ import pytest
 
 from penstock.cli.main import main
 from tests.fuzz import inputs
-from tests.fuzz.harness import COMMANDS, OPTIONS, Fuzzer, judged
+from tests.fuzz.harness import COMMANDS, OPTIONS, STOPPED, Fuzzer, judged
 
 CASES = 2000
 
 
-def test_commands_on_good_inputs_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_on_good_inputs_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Else the cases below would all be refused for the same reason."""
     fuzzer = Fuzzer(tmp_path, seed=0)
     folder = fuzzer.case(0).folder
@@ -24,14 +26,23 @@ def test_commands_on_good_inputs_work(tmp_path: Path, monkeypatch: pytest.Monkey
         "SERIES.csv": "good.csv",
         "MODEL.json": "good.json",
         "RUN.jsonl": "good.jsonl",
+        "CLAIMS.json": "claims.json",
+        "FLEET.toml": "fleet.toml",
         "SAMPLES.parquet": "good.parquet",
     }
     (folder / "world.toml").write_text(inputs.toml(inputs.SCENARIO))
+    (folder / "bare.toml").write_text(inputs.toml(inputs.BARE))
     rng = random.Random(0)
     (folder / "gaps.csv").write_text("\n".join(repr(rng.expovariate(1.0)) for _ in range(300)))
-    good |= {"SERIES.parquet": "good.csv", "WORLD.toml": "world.toml", "GAPS.csv": "gaps.csv"}
+    good |= {"SERIES.parquet": "good.csv", "WORLD.toml": "world.toml", "GAPS.csv": "gaps.csv", "BARE.toml": "bare.toml"}
     for words in [*(command for command, _ in COMMANDS), *(start for start in OPTIONS if "calibrate" not in start)]:
-        assert main([good.get(word, word) for word in words.split()]) == 0, words
+        call = [good.get(word, word) for word in words.split()]
+        if call[0] in STOPPED:
+            capsys.readouterr()
+            assert main(list(dict.fromkeys([*call, *STOPPED[call[0]]]))) == 2, words
+            assert "unknown policy 'none'" in capsys.readouterr().err, words
+        else:
+            assert main(call) == 0, words
 
 
 @pytest.mark.slow

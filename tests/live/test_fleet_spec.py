@@ -60,7 +60,11 @@ def test_the_paper_s_workload_has_35_queries(tmp_path: Path) -> None:
         ('query = "a"\n', "query must be a list of tables, as in [[query]]"),
         ('[[workload]]\nname = "water"\nfiles = "{folder}"\n', "unknown workload 'water'"),
         ('[[workload]]\nname = "energy"\nfiles = "{folder}"\ncount = 11\n', "workload energy: count is 11"),
-        ("[[query]\n", "fleet.toml is no TOML"),
+        ("[[query]\n", "fleet.toml is not a TOML file"),
+        ("a = " + "[" * 50_000 + "]" * 50_000, "is not a TOML file: maximum recursion depth"),
+        ("[hosts]\nleast = " + "9" * 5000, "is not a TOML file"),
+        (QUERY.replace("candlesticks", "builtins:dict"), "app builtins:dict: its parameters cannot be told"),
+        (QUERY.replace("candlesticks", ":"), "app module '' cannot be loaded: ValueError"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
@@ -93,3 +97,15 @@ def test_a_policy_that_makes_no_sense_is_refused_before_hosts_are_started(
 ) -> None:
     assert main(["fleet", str(written(tmp_path, QUERY)), "--policy", policy]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("does", ["raise SystemExit(3)", "1 / 0"])
+def test_an_app_module_that_fails_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], does: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app_that_fails.py").write_text(f"{does}\n")
+    spec = written(tmp_path, QUERY.replace("candlesticks", "app_that_fails:transform"))
+    assert main(["fleet", str(spec)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "app module 'app_that_fails' cannot be loaded" in line

@@ -285,6 +285,7 @@ def test_constant_gaps_are_fifty_phases() -> None:
     found = fit_maps(np.full(1000, 0.25))[0]
     assert (found.states, found.method) == (50, "constant")
     assert found.rate == pytest.approx(4.0)
+    assert Window.of(np.full(600, 0.25)).skewness == 0.0
 
 
 def test_a_candidate_that_runs_away_or_falls_apart_is_left_out_before_the_worst_is_taken() -> None:
@@ -310,6 +311,8 @@ def test_a_candidate_that_runs_away_or_falls_apart_is_left_out_before_the_worst_
         (np.append(np.ones(200), math.nan), "gap 201 is nan"),
         (np.append(np.ones(200), math.inf), "gap 201 is inf"),
         (np.zeros(200), "all gaps are zero"),
+        (np.append(np.zeros(998), 3.0), "a mean gap of 0 s"),  # the one gap is an outage
+        (np.full(200, 1e-300), "a mean gap of 1e-300 s: 1e-15 s at least"),
         (["a"] * 200, "must be numbers"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.errors import BadInput
 from penstock.core.score import score
-from penstock.pipeline.sweep_job import Plan, sweep
+from penstock.pipeline.sweep_job import Plan, expanded, sweep
 from penstock.policies.registry import Named
 from penstock.runs.replayed import replay
 from penstock.sim.derive import Given, World
@@ -87,3 +87,10 @@ def test_a_plan_of_nothing_or_of_unknown_policies_is_refused(world: World) -> No
 def test_an_output_that_cannot_be_written_is_refused_before_any_work(world: World, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="does not exist"):
         sweep(Plan((world,), ("threshold",), (0,)), tmp_path / "none" / "results.parquet")
+
+
+def test_alternatives_without_end_are_refused_before_they_are_made() -> None:
+    ten = "|".join(map(str, range(10)))
+    many = "threshold:" + ",".join(f"k{number}={ten}" for number in range(12))
+    with pytest.raises(BadInput, match="more than 1,000,000 combinations"):
+        expanded("mst", many)

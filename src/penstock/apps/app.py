@@ -82,12 +82,12 @@ def find_app(name: str, known: dict[str, App]) -> App:
     variants = getattr(module, "VARIANTS", ())
     if not isinstance(variants, (tuple, list)) or not all(isinstance(each, Variant) for each in variants):
         raise BadInput(f"app {name}: VARIANTS is not a tuple of penstock.apps.app.Variant(name, transform, …)")
-    about = (function.__doc__ or "your own").strip().splitlines()[0]
+    about = ((function.__doc__ or "").strip() or "your own").splitlines()[0]
     return App(name, about, function, generate, mode, variants=tuple(variants))
 
 
 def load_module(name: str) -> object:
-    """A module on the path, or beside where the command was given."""
+    """A module on the path, or beside where the command was given. Whatever it raises, it is the module's fault."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
@@ -96,5 +96,9 @@ def load_module(name: str) -> object:
         raise BadInput(f"app module '{name}' cannot be imported: {error}") from None
     except SyntaxError as error:
         raise BadInput(f"app module '{name}' is not Python: {error.msg} (line {error.lineno})") from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise BadInput(f"app module '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(here)

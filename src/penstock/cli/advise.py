@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 
+from penstock.cli.json_output import as_json
 from penstock.cli.numbers import real, workers
 from penstock.cli.progress import page
 from penstock.core.objective import Price
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     advice = advise(model, Need(rate, trigger_s, options.confidence, options.max))
     per_hour = Price.parse(options.price).per_hour * advice.workers
     if options.output == "json":
-        print(json.dumps(asdict(advice) | {"cost_per_hour": per_hour}, indent=1))
+        print(as_json(asdict(advice) | {"cost_per_hour": per_hour}))
     else:
         _print(advice, per_hour, options.confidence, model.about.bytes_per_row)
     return 0

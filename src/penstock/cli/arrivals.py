@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from rich.table import Table
 
+from penstock.cli.json_output import as_json
 from penstock.cli.numbers import integer, real, seed
 from penstock.cli.progress import page
 from penstock.core.units import duration_s
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     found = summary(gaps, Wanted(options.method, options.window, bound_s, percentile, options.seed))
     if options.output == "json":
         record = found.record()
-        print(json.dumps(record | {"notes": [*notes, *record["notes"]]}, indent=1))
+        print(as_json(record | {"notes": [*notes, *record["notes"]]}))
     else:
         _print(found, notes)
     return 0

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.explain import finite
+from penstock.cli.json_output import as_json
 from penstock.cli.main import say
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
@@ -64,9 +64,10 @@ def run(options: argparse.Namespace) -> int:
     evidence = _read(paths)
     found = calibrate(evidence)
     write_scenario(options.out, found, evidence, with_load=not options.no_load)
-    runs = _replayed(paths, evidence, options.out, options.allow_code)
+    with redirect_stdout(sys.stderr):  # what a user's policy prints is not part of the result
+        runs = _replayed(paths, evidence, options.out, options.allow_code)
     if options.output == "json":
-        print(json.dumps(finite(_record(options.out, found, runs)), indent=2, ensure_ascii=False, allow_nan=False))
+        print(as_json(_record(options.out, found, runs), 2))
     else:
         _print(options.out, found, runs)
     return 0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 import tempfile
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from penstock.cli.json_output import as_json
 from penstock.cli.main import say
 from penstock.cli.numbers import integer, real
 from penstock.cli.progress import bar, page
@@ -63,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
     if len({world.name for world in worlds}) < len(worlds):
         raise BadInput("two traces have the same file name: results could not be told apart")
     parts = [parted(world, options.train) for world in worlds] if options.train else [(None, each) for each in worlds]
-    rows = _rows(options, [world for pair in parts for world in pair if world is not None])
+    with redirect_stdout(sys.stderr):  # what a user's policy prints is not part of the result
+        rows = _rows(options, [world for pair in parts for world in pair if world is not None])
     known = points(rows)
     contests = [
         Contest(
@@ -78,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         write_fronts(options.report, contests)
     if options.output == "json":
-        print(json.dumps([as_record(contest) for contest in contests], indent=1, ensure_ascii=False))
+        print(as_json([as_record(contest) for contest in contests]))
     else:
         page().print(*as_tables(contests), sep="\n")
     return _failures(rows)
@@ -92,8 +95,8 @@ def _world(options: argparse.Namespace, trace: Path) -> World:
 def _rows(options: argparse.Namespace, worlds: Iterable[World]) -> list[dict[str, Any]]:
     from penstock.pipeline.sweep_job import Plan, expanded, sweep, swept
 
-    policies = tuple(dict.fromkeys(name for text in options.policy or SETTINGS for name in expanded(text)))
-    plan = Plan(tuple(worlds), policies, tuple(range(options.seeds)), options.bare)
+    policies = expanded(*(options.policy or SETTINGS))
+    plan = Plan(tuple(worlds), tuple(dict.fromkeys(policies)), tuple(range(options.seeds)), options.bare)
     with tempfile.TemporaryDirectory(prefix="penstock-compare-") as folder:
         output = options.out or Path(folder) / "results.parquet"
         with bar(f"{len(plan.cells())} replays", total=1.0) as progress:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
+import sys
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli.json_output import as_json
 from penstock.cli.numbers import count, workers
 from penstock.cli.progress import page
 from penstock.core.errors import BadInput
@@ -59,13 +61,14 @@ def run(options: argparse.Namespace) -> int:
     from penstock.live.job_checks import examine_machine
 
     found = [*_job(options), *examine_machine()]
-    if options.app and options.app.endswith(".py"):
-        found += _script(options)
-    else:
-        found += _app(options) if options.app else []
-        found += _session(options) if options.master else []
+    with redirect_stdout(sys.stderr):  # what a user's module prints is not part of the result
+        if options.app and options.app.endswith(".py"):
+            found += _script(options)
+        else:
+            found += _app(options) if options.app else []
+            found += _session(options) if options.master else []
     if options.output == "json":
-        print(json.dumps([asdict(finding) for finding in found], indent=1))
+        print(as_json([asdict(finding) for finding in found]))
     elif not found:
         print("no problems found")
     else:

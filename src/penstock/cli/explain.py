@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from penstock.cli.json_output import finite
 from penstock.cli.main import say
 from penstock.cli.numbers import count
 from penstock.core.journal import Journal
@@ -55,15 +55,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _dumped(content: object) -> str:
     return json.dumps(finite(content), indent=2, ensure_ascii=False, allow_nan=False, default=str)
-
-
-def finite(value: Any) -> Any:
-    """NaN and infinity are not JSON: they become null."""
-    if isinstance(value, dict):
-        return {name: finite(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _line(label: str, text: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 from rich.table import Table
 
+from penstock.cli.json_output import as_json
 from penstock.cli.numbers import counts, real, seed, shown
 from penstock.cli.progress import page
 from penstock.core.errors import BadInput
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     if options.plot:
         write_plot(options.plot, fitted, measured.samples)
     if options.output == "json":
-        print(json.dumps(_record(fitted, measured), indent=1))
+        print(as_json(_record(fitted, measured)))
     else:
         _print(fitted, measured)
     return 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 from rich.table import Table
 
+from penstock.cli.json_output import as_json
 from penstock.cli.progress import bar, page
 from penstock.core.column_names import UNITS_S
 from penstock.core.dates import ORDERS
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     with bar("forecasting the last third", total=1.0) as done:
         found = ranked((load.arrivals / load.tick_s).tolist(), load.tick_s, steps, done)
     if options.output == "json":
-        print(json.dumps(_record(found, horizon_s, load.tick_s, notes), indent=1))
+        print(as_json(_record(found, horizon_s, load.tick_s, notes)))
     else:
         _print(found, horizon_s, load.tick_s, notes)
     return 0

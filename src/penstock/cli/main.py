@@ -147,6 +147,9 @@ def run() -> NoReturn:
     code = main(ready=_interruptible)
     for number in (signal.SIGINT, signal.SIGTERM):  # all is done: what comes now comes too late
         signal.signal(number, signal.SIG_IGN)
+    # Python remembers that an `exec` was interrupted, as dataclasses use it, and would end itself by SIGINT for it,
+    # not with our code. The next `exec` makes it forget.
+    exec("")
     sys.exit(code)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from penstock.cli.job_options import add_places, kafka_of
+from penstock.cli.json_output import as_json
 from penstock.cli.numbers import cores, count, counts, seed
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
@@ -66,13 +68,20 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    writable(options.out)
+    trigger_s = duration_s(options.trigger, "--trigger", least_s=1e-3)
+    with redirect_stdout(sys.stderr):  # what a user's module prints is not part of the result
+        rows = _measured(options)
+    print(as_json(rows)) if options.output == "json" else page().print(as_table(rows, trigger_s))
+    return 0
+
+
+def _measured(options: argparse.Namespace) -> list[dict[str, Any]]:
     from penstock.apps.app import find_app
     from penstock.apps.catalogue import APPS
     from penstock.live.meter import measure
     from penstock.live.meter_plan import MeterPlan
 
-    writable(options.out)
-    trigger_s = duration_s(options.trigger, "--trigger", least_s=1e-3)
     app = find_app(options.app, APPS)
     kafka = _kafka(options)
     plan = MeterPlan(
@@ -89,9 +98,7 @@ def run(options: argparse.Namespace) -> int:
         folder=options.folder,
     )
     with bar(f"measuring {app.name}", total=1.0) as progress:
-        rows = measure(app, plan, options.out, progress)
-    print(json.dumps(rows, indent=1)) if options.output == "json" else page().print(as_table(rows, trigger_s))
-    return 0
+        return measure(app, plan, options.out, progress)
 
 
 def as_table(rows: list[dict[str, Any]], trigger_s: float) -> Table:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rich.table import Table
 
+from penstock.cli.json_output import as_json
 from penstock.cli.numbers import cores, count, counts, real
 from penstock.cli.progress import page
 from penstock.core.errors import BadInput
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         known = _list(apps[0].counts)
         raise BadInput(f"no set of {_list(options.sizes)} of the counts {known} fits: raise --max or --budget")
     if options.output == "json":
-        print(json.dumps([_record(most, subset, options) for most, subset in found], indent=1))
+        print(as_json([_record(most, subset, options) for most, subset in found]))
     else:
         page().print(_table(found, options))
     return 0

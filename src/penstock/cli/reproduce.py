@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -51,11 +52,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.output == "page" and options.paper == "mst":
+        raise BadInput("--output page is for ekf, fugu, mead and plasticc: mst has no page")
     claims = read_claims(options.claims) if options.claims else _CLAIMS[options.paper](options)
     if options.output == "json":
         print(as_json(claims))
     elif options.output == "page":
-        print(_page(options.paper, claims))
+        print(_page(options, claims))
     else:
         page().print(as_table(claims))
     return 0
@@ -98,8 +101,12 @@ def _mead(options: argparse.Namespace) -> list[Claim]:
 _CLAIMS = {"mst": _mst, "fugu": _fugu, "plasticc": _plasticc, "mead": _mead, "ekf": _ekf}
 
 
-def _page(paper: str, claims: list[Claim]) -> str:
-    if paper == "mst":
-        raise BadInput("--output page is for ekf, fugu, mead and plasticc: mst has no page")
-    text: str = import_module(f"penstock.reproduce.{paper}_page").as_page(claims)
-    return text
+def _page(options: argparse.Namespace, claims: list[Claim]) -> str:
+    as_page: Callable[[list[Claim]], str] = import_module(f"penstock.reproduce.{options.paper}_page").as_page
+    try:
+        return as_page(claims)
+    except (LookupError, ArithmeticError, TypeError, ValueError, StopIteration) as error:
+        if options.claims is None:
+            raise
+        what = f"{type(error).__name__} {error}".strip()
+        raise BadInput(f"{options.claims} lacks claims of {options.paper} that its page needs: {what}") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.live import Live
 
-from penstock.cli.explain import finite
+from penstock.cli.json_output import finite
 from penstock.cli.main import say
 from penstock.cli.progress import bar, page
 from penstock.report.live import LiveRun

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
+import sys
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 
+from penstock.cli.json_output import as_json
 from penstock.cli.main import say
 from penstock.cli.numbers import integer
 from penstock.cli.progress import bar
@@ -46,12 +48,12 @@ def run(options: argparse.Namespace) -> int:
 
     writable(options.out)
     worlds = tuple(World.of_file(path, Given()) for path in options.scenario)
-    policies = tuple(name for text in options.policy for name in expanded(text))
-    plan = Plan(worlds, policies, tuple(range(options.seeds)), options.bare)
-    with bar(f"{len(plan.cells())} replays", total=1.0) as progress:
-        summary = sweep(plan, options.out, options.master, progress)
+    with redirect_stdout(sys.stderr):  # what a user's policy prints is not part of the result
+        plan = Plan(worlds, expanded(*options.policy), tuple(range(options.seeds)), options.bare)
+        with bar(f"{len(plan.cells())} replays", total=1.0) as progress:
+            summary = sweep(plan, options.out, options.master, progress)
     if options.output == "json":
-        print(json.dumps(asdict(summary) | {"output": str(summary.output)}))
+        print(as_json(asdict(summary) | {"output": str(summary.output)}, None))
     else:
         before = f", {summary.done_before} of them done before" if summary.done_before else ""
         print(f"{summary.cells} cells{before}: {one_line(str(summary.output))}")

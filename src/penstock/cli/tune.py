@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
+import sys
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 
+from penstock.cli.json_output import as_json
 from penstock.cli.numbers import integer, real
 from penstock.cli.progress import bar
 from penstock.cli.replay import add_series, add_world, world_of
@@ -43,13 +45,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    with redirect_stdout(sys.stderr):  # what a user's policy prints is not part of the result
+        found = _found(options)
+    print(as_json(asdict(found)) if options.output == "json" else _text(found))
+    return 0
+
+
+def _found(options: argparse.Namespace) -> Tuned:
     named = Named.parse(options.policy)
     scenario = world_of(options).scenario()
     budget = Budget(options.budget, options.violations, options.train, scenario.seed)
     with bar(f"tuning {named.name} on {scenario.name}", total=1.0) as progress:
-        found = tune(scenario, named, budget, progress)
-    print(json.dumps(asdict(found), indent=1) if options.output == "json" else _text(found))
-    return 0
+        return tune(scenario, named, budget, progress)
 
 
 def _text(found: Tuned) -> str:

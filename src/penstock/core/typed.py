@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import re
 import reprlib
+import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from penstock.core.errors import BadInput, unknown
+from penstock.core.files import reads
 
 T = TypeVar("T")
 _WORDS = {
@@ -43,6 +46,16 @@ def typed(value: object, kind: type[T], where: str = "") -> T:
         raise BadInput(_explained(str(error), value, where)) from None
     except RecursionError:
         raise BadInput(f"{where or 'a value'} is nested too deeply") from None
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    try:
+        return tomllib.loads(reads(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"no such {what} file: {path}") from None
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: no TOML, no text, a number of 5,000 digits
+        raise BadInput(f"{path} is not a TOML file: {error}") from None
 
 
 def known_keys(value: object, kind: type, where: str = "") -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,10 +14,9 @@ from penstock.apps.catalogue import APPS
 from penstock.apps.queries import instances
 from penstock.core.bounds import WORKERS_MOST, between
 from penstock.core.errors import BadInput, unknown
-from penstock.core.files import reads
 from penstock.core.objective import Limits
 from penstock.core.text import one_line
-from penstock.core.typed import known_keys, typed
+from penstock.core.typed import known_keys, read_toml, typed
 from penstock.core.units import duration_s
 
 QUERIES_MOST = 1000
@@ -144,10 +142,7 @@ class FleetSpec:
 
 def read_fleet(path: Path) -> FleetSpec:
     """The file as it was meant, or one line that says what is wrong with it."""
-    try:
-        table = tomllib.loads(reads(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is no TOML: {error}") from None
+    table = read_toml(path, "fleet")
     try:
         spec = _typed(table)
         check(spec)
@@ -183,7 +178,7 @@ def check(spec: FleetSpec) -> None:
     _need_once("queries have the checkpoint", (each.checkpoint for each in queries))
     for query in queries:
         app = find_app(query.app, APPS)
-        known = list(inspect.signature(app.transform).parameters)[1:]
+        known = _parameters(query.app, app.transform)
         for key in query.parameters:
             if key not in known:
                 raise unknown(f"parameter of {query.app} (query {query.name})", key, known or ["none"])
@@ -195,6 +190,13 @@ def check(spec: FleetSpec) -> None:
         if has_results and not (Path(query.checkpoint) / "metadata").exists():
             right = "name an empty folder, or the checkpoint that they belong to"
             raise BadInput(f"query {query.name}: to = {query.to}: results of another checkpoint are there: {right}")
+
+
+def _parameters(name: str, transform: Callable[..., Any]) -> list[str]:
+    try:
+        return list(inspect.signature(transform).parameters)[1:]
+    except (TypeError, ValueError):  # of some builtins nobody knows
+        raise BadInput(f"app {name}: its parameters cannot be told: give a function written in Python") from None
 
 
 def _need_folder(query: str, key: str, place: str) -> None:

@@ -113,12 +113,20 @@ def swept(plan: Plan, output: Path) -> list[dict[str, Any]]:
     return [row for row in _results(output).to_pylist() if row["cell"] in wanted]
 
 
-def expanded(policy: str) -> Iterator[str]:
-    """Every combination of the alternatives in a policy's name.
+def expanded(*policies: str) -> tuple[str, ...]:
+    """Every combination of the alternatives in policies' names.
 
-    >>> list(expanded("threshold:upper=0.7|0.8,lower=0.4"))
-    ['threshold:upper=0.7,lower=0.4', 'threshold:upper=0.8,lower=0.4']
+    >>> expanded("threshold:upper=0.7|0.8,lower=0.4", "mst")
+    ('threshold:upper=0.7,lower=0.4', 'threshold:upper=0.8,lower=0.4', 'mst')
     """
+    # Ten keys with ten alternatives each are 10^10 names: they are counted, and refused, before they are made.
+    found = tuple(itertools.islice(itertools.chain.from_iterable(map(_combined, policies)), CELLS_MOST + 1))
+    if len(found) > CELLS_MOST:
+        raise BadInput(f"more than {CELLS_MOST:,} combinations of alternatives: give fewer")
+    return found
+
+
+def _combined(policy: str) -> Iterator[str]:
     parts = []
     for part in policy.split(","):
         key, equals, values = part.rpartition("=")

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from penstock.core.errors import BadInput
+from penstock.core.files import reads
+from penstock.core.text import one_line
+from penstock.core.typed import typed
+
+TEXT_MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +27,8 @@ class Claim:
 
     id: str
     text: str
-    paper: float | str | None
-    ours: float | str | None
+    paper: int | float | str | None
+    ours: int | float | str | None
     holds: bool | None
     why: str = ""
 
@@ -38,14 +45,23 @@ def as_json(claims: Sequence[Claim]) -> str:
 def read_claims(path: Path) -> list[Claim]:
     """Claims that an earlier run wrote as JSON."""
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        # Unlike json, msgspec takes no NaN and no half of a character: neither could be printed as JSON again.
+        entries = msgspec.json.decode(reads(path).read_bytes())
         if not isinstance(entries, list) or not entries:
             raise TypeError
-        return [Claim(**entry) for entry in entries]
     except FileNotFoundError:
         raise BadInput(f"no such file of claims: {path}") from None
     except (OSError, TypeError, ValueError, RecursionError):
         raise BadInput(f"{path} holds no claims: it should be what --output json printed") from None
+    return [_read(entry, f"{path}: claim {number}") for number, entry in enumerate(entries, start=1)]
+
+
+def _read(entry: Any, where: str) -> Claim:
+    claim = typed(entry, Claim, where)
+    lines: dict[str, Any] = {
+        key: one_line(each, TEXT_MOST) for key, each in asdict(claim).items() if isinstance(each, str)
+    }
+    return replace(claim, **lines)
 
 
 def as_table(claims: Sequence[Claim]) -> Group:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.core.bounds import between
-from penstock.core.errors import BadInput
+from penstock.core.errors import BadInput, unknown
 from penstock.core.score import Score, score
 from penstock.policies.clairvoyant import Clairvoyant
 from penstock.policies.parameters import parameters_of
@@ -17,7 +18,7 @@ from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.workloads import Load
 from penstock.solvers.search import recursive_random
-from penstock.solvers.space import Point, Space
+from penstock.solvers.space import Choice, Point, Range, Space
 
 INTERVALS_LEAST = 20
 
@@ -97,6 +98,11 @@ def tune(
 def space_of(named: Named) -> Space:
     """What may be searched: the policy's `space`, without what its name sets already."""
     space: Space = getattr(named.maker, "space", {})
+    if not isinstance(space, Mapping) or not all(isinstance(axis, (Range, Choice)) for axis in space.values()):
+        raise BadInput(f"policy {named.name}: space is {reprlib.repr(space)}; it must be a dict of Range and Choice")
+    for key in space:
+        if key not in parameters_of(named.maker):
+            raise unknown(f"parameter of {named.name} in its space", str(key), parameters_of(named.maker))
     left = {key: axis for key, axis in space.items() if key not in named.parameters}
     if not left:
         known = ", ".join(name for name, maker in POLICIES.items() if hasattr(maker, "space"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -12,10 +11,9 @@ from typing import Any
 from penstock.core.bounds import SEED_MOST, between
 from penstock.core.dataflow import Dataflow, Operator
 from penstock.core.errors import BadInput, unknown
-from penstock.core.files import reads
 from penstock.core.job import CapacityModel
 from penstock.core.objective import Limits, Objective, Price
-from penstock.core.typed import typed
+from penstock.core.typed import read_toml, typed
 from penstock.models.capacity import Capacity, Fixed, read_model
 from penstock.models.throughput_curves import Curve, Linear, Table
 from penstock.sim.series import Trace
@@ -70,12 +68,7 @@ class ScenarioFile:
 
 def read_scenario(path: Path) -> ScenarioFile:
     """A scenario from its file; every error names the file and the key."""
-    try:
-        content = tomllib.loads(reads(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInput(f"no such scenario file: {path}") from None
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: no TOML, no text, a number of 5,000 digits
-        raise BadInput(f"{path} is not a TOML file: {error}") from None
+    content = read_toml(path, "scenario")
     try:
         return _scenario(content, path.parent)
     except BadInput as error:

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from penstock.core.bounds import EVENTS_MOST
 from penstock.core.errors import BadInput
 from penstock.models.markov.chains import Floats
 
@@ -57,6 +58,8 @@ class Window:
         """Checked, without outages, ties spread or taken out."""
         gaps, notes = _without_outages(_checked(gaps_s))
         mean_s = float(gaps.mean())
+        if not mean_s * EVENTS_MOST >= 1:  # after outages nothing may be left but zeros
+            raise BadInput(f"arrivals: a mean gap of {mean_s:.3g} s: {1 / EVENTS_MOST:g} s at least; is --unit right?")
         gaps = gaps / mean_s
         zero = gaps <= 0
         tied = float(zero.mean())
@@ -90,8 +93,8 @@ class Window:
 
     @cached_property
     def skewness(self) -> float:
-        away = self.gaps - 1
-        return float(np.mean(away**3) / max(self.scv, 1e-300) ** 1.5)
+        spread = self.scv**1.5  # 0 of constant gaps, whose skewness is none
+        return float(np.mean((self.gaps - 1) ** 3) / spread) if spread else 0.0
 
     @cached_property
     def correlations(self) -> Floats:
