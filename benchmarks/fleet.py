@@ -33,7 +33,7 @@ POLICY = "fugu-tuned:pause_s=8,longest=60"
 # hosts at half their load, and none could go.
 OBJECTIVE, TICK, TRIGGER = "latency<=120s", "10s", "30s"
 HOSTS = {"least": 1, "most": 4, "cores": 0.4, "memory_mb": 512}
-PEAK, LEVELS, HELD_S = 20_000.0, (0.05, 0.5, 1.0, 0.05, 0.05, 1.0, 0.5, 0.05, 0.05), 80.0
+PEAK, LEVELS, HELD_S = 20_000.0, (0.05, 0.5, 1.0, 0.05, 0.05, 0.05, 1.0, 0.5, 0.05, 0.05, 0.05, 0.05), 70.0
 WARM_S = 20.0
 DRAIN_S = 120.0
 LINES = 5000

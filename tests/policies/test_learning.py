@@ -7,11 +7,17 @@ from itertools import islice
 
 import pytest
 
+from penstock.core.allocation import Allocation
+from penstock.core.dataflow import Alternate, Dataflow, Operator
 from penstock.core.job import Job
 from penstock.core.loop import Step, control
+from penstock.core.objective import Objective
+from penstock.core.observation import Batch, Observation, WorkerTable
 from penstock.live.restart import remind
+from penstock.models.alternate_capacity import AlternateCapacity
 from penstock.models.capacity import linear
 from penstock.models.learned import Learned
+from penstock.policies.deadline import Deadline
 from penstock.policies.learning import Learning
 from penstock.policies.mst import Mst
 from penstock.sim.plant import SimulatedPlant
@@ -59,3 +65,39 @@ def test_a_restart_knows_what_was_learnt_and_decides_the_same() -> None:
     remind(again, steps[:half], job.limits)
     assert [again.decide(step.seen) for step in islice(steps, half, None)] == [step.decision for step in steps[half:]]
     assert learnt.capacity(5) == model.capacity(5)
+
+
+class TestBeforeABatchHasEnded:
+    """Four workers read 8,000 rows a second, and their first batch is in work."""
+
+    alternates = (Alternate("all", 1.0), Alternate("hot", 0.2, value=0.5))
+    flow = Dataflow((Operator("job", alternates=alternates),))
+
+    def policy(self) -> Learning:
+        model = AlternateCapacity(Learned(), self.flow)
+        job = replace(DAY.job(), dataflow=self.flow, capacity=model, objective=Objective(30.0))
+        return Learning(Deadline(job, without="caution"), model)
+
+    def seen(self, batch: Batch | None = None, rate: float = 8000.0) -> Observation:
+        crew = replace(Allocation.of(4), alternate={"job": "all"})
+        since = {"runs_since_s": 0.0, "paid_since_s": 0.0}
+        arrived, processed = 30 * rate, batch.rows if batch else 0.0
+        return Observation(
+            time_s=60.0, span_s=30.0, arrived=arrived, processed=processed, delivered=processed, deliverable=arrived,
+            input_rate=rate, backlog=arrived - processed, latency_s=15.0, capacity=0.0, running=crew, target=crew,
+            workers=WorkerTable(tuple(each.name for each in crew.workers), since), batch=batch,
+        )  # fmt: skip
+
+    def test_none_is_given_up_and_no_batch_is_sized_while_rows_come(self) -> None:
+        decision = self.policy().decide(self.seen())
+        assert decision.target == self.seen().target
+        assert decision.reason.endswith("(kept: no batch has told yet what they do)")
+
+    def test_a_job_without_rows_needs_no_more_than_one(self) -> None:
+        assert len(self.policy().decide(self.seen(rate=0.0)).target.workers) == 1
+
+    def test_the_first_batch_counts_also_where_there_are_alternates(self) -> None:
+        policy = self.policy()
+        policy.decide(self.seen(Batch(rows=5000.0, trigger_s=10.0, execution_s=26.0, fixed_s=1.0, age_s=1.0)))
+        # 5,000 rows took four workers 25 s.
+        assert policy._model.capacity(4) == pytest.approx(200.0)

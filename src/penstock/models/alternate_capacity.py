@@ -36,6 +36,11 @@ class AlternateCapacity:
     def learns(self) -> bool:
         return bool(self._learnt)
 
+    @property
+    def is_known(self) -> bool:
+        """Was a capacity told, or has a batch with rows ended?"""
+        return not isinstance(self._told, Learned) or any(model.is_known for model in self._learnt.values())
+
     def follow(self, alternate: Mapping[str, str]) -> None:
         """From now on these implementations run."""
         self.cost = self.cost_of(alternate)

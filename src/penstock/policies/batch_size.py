@@ -10,6 +10,8 @@ from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Decision
 from penstock.core.observation import Observation
+from penstock.models.alternate_capacity import AlternateCapacity
+from penstock.models.learned import Learned
 from penstock.models.tracking import TrackedCapacity
 
 # Numbers that differ by less are no decision.
@@ -44,6 +46,8 @@ class BatchSize:
 def with_batches(seen: Observation, target: Allocation, job: Job, ratio: float) -> Allocation:
     """The target with a rule for its batches; `ratio` is what workers really do of what the model says."""
     capacity, workers, old = job.capacity, max(1, len(seen.running.workers)), target.batch
+    if isinstance(capacity, (Learned, AlternateCapacity)) and not capacity.is_known:
+        return target
     rate, fixed_s = capacity.capacity(workers) * ratio / workers, capacity.fixed_s(workers)
     shortest_s = min(LONGEST_S, max(SHORTEST_S, WORTH * fixed_s))
     rule = BatchRule(job.objective.latency_s or 0.0, fixed_s, rate, shortest_s, LONGEST_S)

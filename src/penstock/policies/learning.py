@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from penstock.core.loop import Decision, Policy
 from penstock.core.observation import Batch, Observation
@@ -27,10 +28,10 @@ class Learning:
         self.inside, self._model = inside, model
         self.needs, self.memory_s = inside.needs, max(MEMORY_S, inside.memory_s)
         self._ended: dict[str, float] = {}
-        self._alternate: Mapping[str, str] = {}
+        self._alternate: Mapping[str, str] | None = None
 
     def decide(self, seen: Observation) -> Decision:
-        is_same, self._alternate = seen.running.alternate == self._alternate, seen.running.alternate
+        is_same, self._alternate = self._alternate in (None, seen.running.alternate), seen.running.alternate
         if isinstance(self._model, AlternateCapacity):
             self._model.follow(seen.running.alternate)
         self._model.mix({name: stats.input_rate for name, stats in seen.operators.items()})
@@ -40,7 +41,8 @@ class Learning:
             ended_s = seen.time_s - batch.age_s
             crew = [f"{name}@{since_s}" for name, since_s in _running(seen) if since_s < ended_s]
             self._model.note(query, batch.rows, batch.execution_s - batch.fixed_s, batch.fixed_s, crew)
-        return self.inside.decide(seen)
+        decision = self.inside.decide(seen)
+        return decision if self._model.is_known or not _has_work(seen) else _kept(decision, seen)
 
     def _new_batches(self, seen: Observation) -> Iterator[tuple[str, Batch]]:
         """The last batch of each query, if it is another than at the last look."""
@@ -54,6 +56,17 @@ class Learning:
             if self._ended.get(query) != mark:
                 self._ended[query] = mark
                 yield query, batch
+
+
+def _has_work(seen: Observation) -> bool:
+    return seen.input_rate > 0 or bool(seen.backlog)
+
+
+def _kept(decision: Decision, seen: Observation) -> Decision:
+    """While nobody knows what workers do, none is given up: of four that had 227,000 rows to do, three once were."""
+    if set(seen.target.workers) <= set(decision.target.workers):
+        return decision
+    return replace(decision, target=seen.target, reason=f"{decision.reason} (kept: no batch has told yet what they do)")
 
 
 def _running(seen: Observation) -> Iterator[tuple[str, float]]:
