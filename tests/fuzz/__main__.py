@@ -30,6 +30,8 @@ def main() -> int:
     failures = 0
     ended: Counter[tuple[str, object]] = Counter()
     for number in track(numbers, disable=not sys.stdout.isatty()):
+        if number and number % 1000 == 0 and not sys.stdout.isatty():
+            print(f"{number} cases, {failures} failed", flush=True)
         case = fuzzer.case(number)
         verdict = judged(case)
         ended[case.words[0], verdict.code] += 1
