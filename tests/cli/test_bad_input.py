@@ -327,3 +327,13 @@ def test_an_interrupt_within_an_exec_is_the_code_of_an_interrupt(here: Path) -> 
     words = [sys.executable, "-m", "penstock", "replay", "rates.csv", "--no-bound", "--policy", "mine.py:Mine"]
     ended = subprocess.run(words, cwd=here, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (130, "penstock: interrupted\n")
+
+
+@pytest.mark.parametrize("words", ["mst --runs x.parquet", "fugu --seeds 2", "ekf --trace x.csv", "mead --traces x"])
+def test_an_option_of_another_paper_is_refused_instead_of_ignored(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *words.split()]) == 2
+    paper, option, _ = words.split()
+    assert f"{paper} does not take it" in (said := capsys.readouterr().err)
+    assert said.startswith(f"penstock: {option} is for ")

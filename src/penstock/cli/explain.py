@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _dumped(content: object) -> str:
-    return json.dumps(finite(content), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    return json.dumps(finite(content), indent=2, allow_nan=False, default=str)
 
 
 def _line(label: str, text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from penstock.cli.numbers import count
+from penstock.cli.numbers import integer
 from penstock.cli.progress import bar, page
 from penstock.core.errors import BadInput
 from penstock.reproduce import mst
@@ -28,6 +28,10 @@ holding, with the reason; one that cannot be told from what was published has a 
   ekf    paper 5 (Borkowski): scaling events of PURE, GW and EKF (Tables 2-5), break-even, and an ablation:
          1,378 runs as one Spark job, ten minutes on two cores (--quick: two). Columns: PURE GW EKF, mean (σ)
 """
+# Which papers take what; the others would ignore it.
+OPTIONS = {"trace": ("mst", "mead"), "traces": ("fugu",), "seeds": ("ekf", "mead", "plasticc"), "runs": ("ekf",)}
+# A thousand repeats are days of work: more is a slip of the finger.
+SEEDS_MOST = 1000
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -41,7 +45,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="mst: World Cup 98, requests per minute, for Table 3; mead: BC-pAug89, gaps in µs (a stand-in)",
     )
     parser.add_argument("--traces", type=Path, metavar="DIR", help="fugu: a folder of real traces (stand-ins)")
-    parser.add_argument("--seeds", type=count, metavar="N", help="runs of each (ekf 20, mead 10, plasticc 3)")
+    parser.add_argument(
+        "--seeds", type=integer(1, SEEDS_MOST), metavar="N", help="runs of each (ekf 20, mead 10, plasticc 3)"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer runs; no grid of thresholds, no errors")
     parser.add_argument("--runs", type=Path, metavar="FILE", help="ekf: keep all runs there; called again, it goes on")
     parser.add_argument("--claims", type=Path, metavar="FILE", help="show an earlier --output json, run nothing")
@@ -54,6 +60,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.output == "page" and options.paper == "mst":
         raise BadInput("--output page is for ekf, fugu, mead and plasticc: mst has no page")
+    for name in OPTIONS:
+        if getattr(options, name) is not None and options.paper not in OPTIONS[name]:
+            raise BadInput(f"--{name} is for {' and '.join(OPTIONS[name])}: {options.paper} does not take it")
     claims = read_claims(options.claims) if options.claims else _CLAIMS[options.paper](options)
     if options.output == "json":
         print(as_json(claims))

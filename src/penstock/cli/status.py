@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
 def _print(live: LiveRun, as_json: bool, in_a_line: bool) -> None:
     if as_json:
         content = finite(standing(live, time.time()))
-        print(json.dumps(content, indent=None if in_a_line else 2, ensure_ascii=False, allow_nan=False), flush=True)
+        print(json.dumps(content, indent=None if in_a_line else 2, allow_nan=False), flush=True)
     else:
         page().print(Screen(live, time.time()))
 

@@ -95,7 +95,7 @@ def as_json(comparison: Comparison) -> str:
         "assumed": dict(comparison.assumed),
         "notes": list(comparison.notes),
     }
-    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+    return json.dumps(content, indent=2, allow_nan=False)
 
 
 def _saving(comparison: Comparison) -> dict[str, Any] | None:

@@ -21,6 +21,8 @@ from penstock.solvers.search import recursive_random
 from penstock.solvers.space import Choice, Point, Range, Space
 
 INTERVALS_LEAST = 20
+# After the search each part is replayed twice more, and bounded: in a bar, so much of a replay.
+PART_WEIGHT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,12 @@ def tune(
     budget = budget or Budget()
     space = space_of(named)
     train, test = divided(scenario, budget.train)
-    tried = 0
+    tried, weight = 0, budget.evaluations + 2 * PART_WEIGHT
 
     def value(point: Point) -> tuple[float, ...]:
         nonlocal tried
         tried += 1
-        done(tried / budget.evaluations)
+        done(tried / weight)
         try:
             found = _score(train, _with(named, point))
         except BadInput:  # thresholds that cross, say: the space is a box, and what makes sense is not
@@ -91,7 +93,10 @@ def tune(
 
     found = recursive_random(value, space, budget.evaluations, budget.seed)
     best = _with(named, found.point)
-    parts = (_part(each, named, best) for each in (train, test))
+    parts = []
+    for each in (train, test):
+        parts.append(_part(each, named, best))
+        done(1 - (2 - len(parts)) * PART_WEIGHT / weight)
     return Tuned(named.name, dict(best.parameters), found.evaluations, *parts)
 
 
