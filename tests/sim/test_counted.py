@@ -19,9 +19,10 @@ from penstock.core.observation import Observation
 from penstock.models.capacity import linear
 from penstock.sim.derive import Given, World
 from penstock.sim.plant import SimulatedPlant
+from penstock.sim.recorded_speeds import RecordedSpeeds
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import PauseSpec, PlacedSpec, WorkerSpec
-from penstock.sim.variability import EC2_CORES, GeneratedSpeeds, RecordedSpeeds
+from penstock.sim.variability import EC2_CORES, GeneratedSpeeds
 from penstock.sim.workloads import Load
 
 ROUGH = (Alternate("exact", 0.4, selectivity=2.0), Alternate("rough", 0.1, selectivity=1.0, value=0.6))

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from penstock.core.errors import BadInput
+from penstock.policies.static import Static
+from penstock.runs.replayed import replay
+from penstock.sim.derive import Given, World
+from penstock.sim.recorded_speeds import RecordedSpeeds, read_speeds
 from penstock.sim.variability import (
     EC2_BANDWIDTH,
     EC2_CORES,
     FUTUREGRID_CORES,
     GeneratedSpeeds,
     Observed,
-    RecordedSpeeds,
     Variability,
     link,
     observed,
-    read_speeds,
 )
 
 DAY = 288  # steps of 5 minutes
@@ -149,6 +152,34 @@ class TestRecorded:
             read_speeds(self.table(tmp_path, text))
         assert "speeds.csv" in str(raised.value)
         assert "\n" not in str(raised.value)
+
+    def scenario(self, folder: Path, text: str, more: str = "") -> World:
+        self.table(folder, text)
+        path = folder / "world.toml"
+        path.write_text(
+            "duration_s = 600\n[worker]\nstart_s = 0\n[capacity]\nper_worker = 10\n"
+            f'[variability]\nfile = "speeds.csv"\n{more}[[workload]]\nshape = "constant"\nrate = 100\n'
+        )
+        return World.of_file(path, Given())
+
+    def test_a_scenario_has_workers_as_fast_as_they_were(self, tmp_path: Path) -> None:
+        table = "time,worker,speed\n1700000000,a,1\n1700000120,a,0.5\n1700000300,a,0.25\n"
+        scenario = self.scenario(tmp_path, table).scenario()
+        served = [step.seen.processed for step in replay(scenario, Static(scenario.job(), 1))]
+        # Ten a second and worker, far less than comes: two minutes at once, three at half, and a quarter since.
+        assert [after - before for before, after in pairwise(served)][:6] == pytest.approx(
+            [600, 300, 300, 300, 150, 150]
+        )
+
+    def test_operations_a_second_are_parts_of_the_best_where_a_scenario_says_so(self, tmp_path: Path) -> None:
+        table = "time,worker,speed\n0,a,400\n0,b,200\n"
+        found = self.scenario(tmp_path, table, "relative = true\n").scenario().speeds
+        assert found is not None
+        assert {found.speed(f"w{number}", 0.0) for number in range(20)} == {0.5, 1.0}
+        with pytest.raises(BadInput, match=r"speeds.csv has a speed of 400: .* relative = true"):
+            self.scenario(tmp_path, table)
+        with pytest.raises(BadInput, match=r"variability.*dips"):
+            self.scenario(tmp_path, table, "dips = 0.2\n")
 
     def test_no_file_is_one_clear_line(self, tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="no such file"):

@@ -17,7 +17,7 @@ from penstock.sim.resample import resampled
 from penstock.sim.scenario import Scenario
 from penstock.sim.specs import WorkerSpec
 from penstock.sim.toml import ScenarioFile, read_scenario
-from penstock.sim.variability import GeneratedSpeeds
+from penstock.sim.variability import GeneratedSpeeds, Speeds, Variability
 from penstock.sim.workloads import Load, make_load, shaped
 
 # A fleet that is neither trivial nor out of scale, and twice as many workers in reserve.
@@ -102,7 +102,7 @@ class World:
             kinds=file.kinds,
             believed=file.believed,
             placed=file.placed,
-            speeds=GeneratedSpeeds(file.variability, seed) if file.variability else None,
+            speeds=_speeds(file, seed),
             noise=file.noise,
             pause=file.pause,
             batch=file.batch,
@@ -141,6 +141,10 @@ def _worker(given: Given, file: ScenarioFile | None, assumed: dict[str, str]) ->
         assumed["start"] = f"a worker starts in {show_duration(START_S)}"
         return replace(worker, start_s=START_S)
     return worker
+
+
+def _speeds(file: ScenarioFile, seed: int) -> Speeds | None:
+    return GeneratedSpeeds(file.variability, seed) if isinstance(file.variability, Variability) else file.variability
 
 
 def _given_capacity(given: Given, file: ScenarioFile) -> CapacityModel | None:

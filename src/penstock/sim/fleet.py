@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -75,9 +74,9 @@ class Fleet:
             self._settle(0.0, slot)
             self._plan_failure(0.0, slot)
         self._changed()
-        if self._varying is not None and math.isfinite(self._varying.step_s):
+        if self._varying is not None:
             # One event for all: a turn for each of 100 workers would look at all of them 100 times.
-            self._at(self._varying.step_s, self._vary, _Slot("", self._first, 1.0, 0.0))
+            self._at(self._varying.next_s(0.0), self._vary, _Slot("", self._first, 1.0, 0.0))
 
     def check(self, target: Allocation) -> None:
         """BadInput for workers of kinds that cannot be."""
@@ -171,7 +170,7 @@ class Fleet:
         for slot in self._slots.values():
             if slot.runs and slot.runs_since_s - self.shown_later_s + slot.spec.warm_s <= now_s:
                 slot.speed = varying.speed(slot.name, now_s) * slot.factor
-        self._at(now_s + varying.step_s, self._vary, turn)
+        self._at(varying.next_s(now_s), self._vary, turn)
         self._is_stale = True
 
     def _plan_failure(self, now_s: float, slot: _Slot) -> None:

@@ -16,6 +16,7 @@ from penstock.core.objective import Limits, Objective, Price
 from penstock.core.typed import read_toml, typed
 from penstock.models.capacity import Capacity, Fixed, read_model
 from penstock.models.throughput_curves import Curve, Linear, Table
+from penstock.sim.recorded_speeds import RecordedSpeeds, SpeedsFile
 from penstock.sim.series import Trace
 from penstock.sim.specs import BatchSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
 from penstock.sim.variability import Variability
@@ -43,8 +44,8 @@ class ScenarioFile:
     pause: PauseSpec = PauseSpec()
     batch: BatchSpec | None = None
     placed: PlacedSpec | None = None
-    variability: Variability | None = None
-    """How workers' speeds vary in time and from one to the next."""
+    variability: Variability | RecordedSpeeds | None = None
+    """How workers' speeds vary in time and from one to the next: generated, or with the key `file` as recorded."""
     operators: tuple[Operator, ...] = ()
     capacity: CapacityModel | None = None
     believed: CapacityModel | None = None
@@ -80,8 +81,9 @@ def _scenario(content: dict[str, Any], folder: Path) -> ScenarioFile:
     for key in content:
         if key not in known:
             raise unknown("key", key, known)
-    tables = {"worker": WorkerSpec, "noise": NoiseSpec, "pause": PauseSpec, "batch": BatchSpec}
-    tables |= {"limits": Limits, "price": Price, "trace": Trace, "placed": PlacedSpec, "variability": Variability}
+    tables: dict[str, type] = {"worker": WorkerSpec, "noise": NoiseSpec, "pause": PauseSpec, "batch": BatchSpec}
+    tables |= {"limits": Limits, "price": Price, "trace": Trace, "placed": PlacedSpec}
+    tables["variability"] = SpeedsFile if "file" in _table(content, "variability") else Variability
     built: dict[str, Any] = {"says_start": "start_s" in _table(content, "worker")}
     if "foresees" in _table(content, "batch"):  # as calibrate called it before
         batch = dict(content["batch"])
@@ -101,7 +103,11 @@ def _scenario(content: dict[str, Any], folder: Path) -> ScenarioFile:
             built[key] = _capacity(_only(_tables(value, key), key), folder)
         else:
             built[key] = typed(value, typing.get_type_hints(ScenarioFile)[key], key)
-    return ScenarioFile(**built, folder=folder)
+    return ScenarioFile(**built | _recorded(built.get("variability"), folder), folder=folder)
+
+
+def _recorded(variability: object, folder: Path) -> dict[str, Any]:
+    return {"variability": variability.speeds(folder)} if isinstance(variability, SpeedsFile) else {}
 
 
 def _table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:

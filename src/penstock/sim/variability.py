@@ -1,40 +1,33 @@
-"""Speeds of workers and links that vary in time and from one to the next (paper 3 §II): generated, or recorded."""
+"""Speeds of workers and links that vary in time and from one to the next (paper 3 §II), generated; their statistics."""
 
 from __future__ import annotations
 
-import bisect
-import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from penstock.core.bounds import SEED_MOST, between
-from penstock.core.errors import BadInput, unknown
-from penstock.sim.series_file import series_file, texts
+from penstock.core.errors import BadInput
 
 SLOW = 0.8
 """A reading under this part of the best is slow (paper 3 §II)."""
 JUMP = 0.2
 """A change by more than this part of the reading before is a jump."""
-NUMBER_MOST = 1e12
-"""Of a table: seconds since 1970 are 1.8e9, and speeds may be operations a second."""
 _BLOCK = 256
 
 
 class Speeds(Protocol):
     """How fast a worker's cores, or a link, are at a time, as a part of the best."""
 
-    @property
-    def step_s(self) -> float:
-        """How often they may change."""
-        ...
-
     def speed(self, name: str, time_s: float) -> float: ...
+
+    def next_s(self, time_s: float) -> float:
+        """The first time after this one at which any may change."""
+        ...
 
 
 def link(one: str, other: str) -> str:
@@ -92,13 +85,14 @@ class GeneratedSpeeds:
         self.spec, self._seed = spec, seed
         self._machines: dict[str, _Machine] = {}
 
-    @property
-    def step_s(self) -> float:
-        return self.spec.step_s
-
     def speed(self, name: str, time_s: float) -> float:
         between("time_s", time_s, 0)
         return self._machine(name).at(int(time_s // self.spec.step_s))
+
+    def next_s(self, time_s: float) -> float:
+        step_s = self.spec.step_s
+        begins_s = (time_s // step_s + 1) * step_s
+        return begins_s if begins_s > time_s else begins_s + step_s  # 0.3 // 0.1 is 2
 
     def readings(self, name: str, steps: int) -> tuple[float, ...]:
         """The first steps of one machine."""
@@ -134,94 +128,6 @@ class _Machine:
             low, high = spec.slow if self._dips else spec.rated
             self._values.append(low + (high - low) * place)
             self._dips = turn >= spec.leaves if self._dips else turn < self._enters
-
-
-class RecordedSpeeds:
-    """Readings by name, each valid until the next one; before the first, the first.
-
-    >>> RecordedSpeeds({"w1": [(0.0, 1.0), (60.0, 0.5)]}).speed("w1", 59.0)
-    1.0
-    """
-
-    def __init__(self, readings: Mapping[str, Sequence[tuple[float, float]]], stand_ins: bool = False) -> None:
-        """With `stand_ins`, a name that was not recorded has the readings of one that was, always the same."""
-        if not readings or not all(readings.values()):
-            raise BadInput("recorded speeds need at least one reading of each worker")
-        self._times = {name: [time_s for time_s, _ in rows] for name, rows in readings.items()}
-        self._speeds = {name: [speed for _, speed in rows] for name, rows in readings.items()}
-        for name, times in self._times.items():
-            if any(after <= before for before, after in pairwise(times)):
-                raise BadInput(f"readings of '{name}' are not in the order of time, or two have the same")
-        self._stand_ins = stand_ins
-
-    @property
-    def step_s(self) -> float:
-        """The least time between two readings of one worker."""
-        gaps = [after - before for times in self._times.values() for before, after in pairwise(times)]
-        return max(1.0, min(gaps, default=math.inf))
-
-    @property
-    def table(self) -> Mapping[str, Sequence[float]]:
-        """All readings by name, in the order of time."""
-        return self._speeds
-
-    def speed(self, name: str, time_s: float) -> float:
-        recorded = self._recorded(name)
-        return self._speeds[recorded][max(0, bisect.bisect_right(self._times[recorded], time_s) - 1)]
-
-    def relative(self) -> RecordedSpeeds:
-        """The same as parts of the best reading of all, as the paper has them."""
-        return self._mapped(0.0, max(max(speeds) for speeds in self._speeds.values()))
-
-    def from_zero(self) -> RecordedSpeeds:
-        """The same with the earliest reading of all at time 0."""
-        return self._mapped(min(times[0] for times in self._times.values()), 1.0)
-
-    def _mapped(self, begin_s: float, best: float) -> RecordedSpeeds:
-        rows = {name: zip(times, self._speeds[name], strict=True) for name, times in self._times.items()}
-        found = {name: [(time_s - begin_s, speed / best) for time_s, speed in each] for name, each in rows.items()}
-        return RecordedSpeeds(found, self._stand_ins)
-
-    def _recorded(self, name: str) -> str:
-        if name in self._times:
-            return name
-        if not self._stand_ins:
-            raise unknown("worker in the recorded speeds", name, self._times)
-        names = sorted(self._times)
-        return names[zlib.crc32(name.encode()) % len(names)]
-
-
-def read_speeds(path: Path, stand_ins: bool = False) -> RecordedSpeeds:
-    """A CSV or Parquet file with the columns time (in seconds, of any epoch), worker and speed; rows in any order."""
-    opened, columns = series_file(path), ("time", "worker", "speed")
-    if missing := [name for name in columns if name not in opened.sample.names]:
-        raise BadInput(f"{path} has no column {', '.join(missing)}: speeds are a table of time, worker, speed")
-    cells = opened.columns(columns)
-    times, workers, speeds = (texts(cells.column(name)) for name in columns)
-    readings: dict[str, list[tuple[float, float]]] = {}
-    for row, worker in enumerate(workers):
-        where = f"{path}, line {opened.first_line + row}"
-        if not worker:
-            raise BadInput(f"{where}: no worker is named")
-        time_s = _number(times[row], f"{where}: time", 0.0)
-        readings.setdefault(worker, []).append((time_s, _number(speeds[row], f"{where}: speed", 1e-9)))
-    if not readings:
-        raise BadInput(f"{path} has a header and no row")
-    try:
-        return RecordedSpeeds({worker: sorted(rows) for worker, rows in readings.items()}, stand_ins)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
-
-
-def _number(text: str, what: str, least: float) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise BadInput(f"{what} is '{text[:40]}': it must be a number") from None
-    if not math.isfinite(value):
-        raise BadInput(f"{what} is {value}: it must be a number")
-    between(what, value, least, NUMBER_MOST)
-    return value
 
 
 @dataclass(frozen=True, slots=True)
