@@ -43,6 +43,7 @@ def test_settings_of_policies_are_compared_at_equal_violations(
         (["{trace}", "{trace}"], "two traces have the same file name"),
         (["{trace}", "--train", "1.5"], "--train"),
         (["{trace}", "--policy", "hpaa"], "hpaa"),
+        (["{trace}", "--policy", "mst", "--policy", "hpa:target=70|90"], "target"),  # and not after Spark has run
     ],
 )
 def test_what_is_wrong_is_one_line(

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.errors import BadInput
 from penstock.core.score import score
-from penstock.pipeline.sweep_job import Plan, expanded, sweep
+from penstock.pipeline.sweep_job import Plan, expanded, need_some, sweep
 from penstock.policies.registry import Named
 from penstock.runs.replayed import replay
 from penstock.sim.derive import Given, World
@@ -82,6 +82,12 @@ def test_a_plan_of_nothing_or_of_unknown_policies_is_refused(world: World) -> No
         Plan((world,), ("threshold",), ())
     with pytest.raises(BadInput, match="did you mean 'threshold'"):
         Plan((world,), ("treshold",), (0,))
+
+
+def test_a_policy_may_have_settings_that_cannot_be_but_not_these_alone(world: World) -> None:
+    need_some(["mst", "threshold:upper=0.3|0.9,lower=0.5"], world)
+    with pytest.raises(BadInput, match=r"upper"):
+        need_some(["mst", "threshold:upper=0.2|0.3,lower=0.5"], world)
 
 
 def test_an_output_that_cannot_be_written_is_refused_before_any_work(world: World, tmp_path: Path) -> None:

@@ -93,8 +93,10 @@ def _world(options: argparse.Namespace, trace: Path) -> World:
 
 
 def _rows(options: argparse.Namespace, worlds: Iterable[World]) -> list[dict[str, Any]]:
-    from penstock.pipeline.sweep_job import Plan, expanded, sweep, swept
+    from penstock.pipeline.sweep_job import Plan, expanded, need_some, sweep, swept
 
+    worlds = list(worlds)
+    need_some(options.policy or (), worlds[0])
     policies = expanded(*(options.policy or SETTINGS))
     plan = Plan(tuple(worlds), tuple(dict.fromkeys(policies)), tuple(range(options.seeds)), options.bare)
     with tempfile.TemporaryDirectory(prefix="penstock-compare-") as folder:
@@ -108,5 +110,6 @@ def _failures(rows: list[dict[str, Any]]) -> int:
     failed = [row for row in rows if row["error"] is not None]
     if failed:
         first = failed[0]
-        say(f"{len(failed)} cells failed, the first ({first['policy']} on {first['world']}) with: {first['error']}")
+        where = f"{first['policy']} on {first['world']}"
+        say(f"{len(failed)} of {len(rows)} cells failed, the first ({where}) with: {first['error']}")
     return BadInput.exit_code if failed else 0

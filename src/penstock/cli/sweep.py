@@ -44,12 +44,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from penstock.pipeline.sweep_job import Plan, expanded, sweep
+    from penstock.pipeline.sweep_job import Plan, expanded, need_some, sweep
 
     writable(options.out)
     worlds = tuple(World.of_file(path, Given()) for path in options.scenario)
     with redirect_stdout(sys.stderr):  # what a user's policy prints is not part of the result
         plan = Plan(worlds, expanded(*options.policy), tuple(range(options.seeds)), options.bare)
+        need_some(options.policy, worlds[0])
         with bar(f"{len(plan.cells())} replays", total=1.0) as progress:
             summary = sweep(plan, options.out, options.master, progress)
     if options.output == "json":
@@ -58,6 +59,6 @@ def run(options: argparse.Namespace) -> int:
         before = f", {summary.done_before} of them done before" if summary.done_before else ""
         print(f"{summary.cells} cells{before}: {one_line(str(summary.output))}")
     if summary.failed:
-        say(f"{summary.failed} cells failed, the first with: {summary.first_error}")
+        say(f"{summary.failed} of {summary.cells} cells failed, the first with: {summary.first_error}")
         return BadInput.exit_code
     return 0

@@ -126,6 +126,21 @@ def expanded(*policies: str) -> tuple[str, ...]:
     return found
 
 
+def need_some(policies: Iterable[str], world: World) -> None:
+    """BadInput, before Spark starts, for a policy of which no setting can be; some may not, where thresholds cross."""
+    job = world.scenario().job()
+    for policy in policies:
+        wrong = None
+        for name in expanded(policy):
+            try:
+                Named.parse(name).build(job, {})
+                break
+            except BadInput as error:
+                wrong = wrong or error
+        else:
+            raise wrong or BadInput(f"{policy}: no settings")
+
+
 def _combined(policy: str) -> Iterator[str]:
     parts = []
     for part in policy.split(","):
