@@ -43,6 +43,30 @@ def test_what_was_learnt_with_an_alternate_counts_more_than_what_was_declared() 
     assert model.capacity(1) == pytest.approx(750.0)
 
 
+def noted(model: AlternateCapacity, alternate: str, batches: int, rows: float) -> None:
+    model.follow({"job": alternate})
+    for _ in range(batches):
+        model.note("job", rows, work_s=10.0, fixed_s=0.0, crew=("w1",))
+
+
+def test_what_only_cold_batches_told_is_corrected_by_an_implementation_that_ran_warm() -> None:
+    model = AlternateCapacity(Learned(), FLOW)
+    noted(model, "full", 2, 50.0)  # 5 a second, cold
+    noted(model, "tiny", 5, 10_000.0)
+    assert model.sustainable_at(1.0, 1, None) == pytest.approx(5.0)  # these may be cold, too
+    noted(model, "tiny", 1, 10_000.0)
+    assert model.sustainable_at(1.0, 1, None) == pytest.approx(100.0)  # a tenth of 1000 a second
+
+
+def test_batches_enough_are_believed_whatever_costs_are_declared() -> None:
+    model = AlternateCapacity(Learned(), FLOW)
+    noted(model, "tiny", 6, 10_000.0)
+    noted(model, "full", 5, 50.0)
+    assert model.sustainable_at(1.0, 1, None) == pytest.approx(100.0)
+    noted(model, "full", 1, 50.0)
+    assert model.sustainable_at(1.0, 1, None) == pytest.approx(5.0)  # twenty times as dear as declared
+
+
 def observation(number: int, alternate: str, rows: float) -> Observation:
     running = Allocation(Allocation.of(1).workers, alternate={"job": alternate})
     batch = Batch(rows, 10.0, 10.0, 0.0, 0.0, number)

@@ -50,6 +50,11 @@ class Learned:
         """Has a batch with rows ended?"""
         return any(line.row_s for line in self.lines.values())
 
+    @property
+    def batches(self) -> int:
+        """How many it was learnt from, of the query with the most."""
+        return max((line.batches for line in self.lines.values()), default=0)
+
     def capacity(self, workers: float) -> float:
         return workers / self._row_s()
 

@@ -87,7 +87,8 @@ class LearnedLine:
         self.row_s = 0.0
         """Worker-seconds of a row; 0 before the first batch."""
         self._sizes: dict[int, _Size] = {}
-        self._noted = 0
+        self.batches = 0
+        """How many were taken in."""
         self._crew: frozenset[str] = frozenset()
         self._is_sure = False
 
@@ -97,8 +98,8 @@ class LearnedLine:
         self._crew = frozenset(crew)
         if is_cold or not crew or work_s <= 0 or rows <= 0:
             return
-        self.base_s = self.base_s + FORGET * (fixed_s - self.base_s) if self._noted else fixed_s
-        self._noted += 1
+        self.base_s = self.base_s + FORGET * (fixed_s - self.base_s) if self.batches else fixed_s
+        self.batches += 1
         self._take(rows, work_s * len(crew))
         self._draw(rows, work_s * len(crew))
 
@@ -119,7 +120,7 @@ class LearnedLine:
         self.launch_s, row_s, doubt = _line(self._sizes.values())
         self.row_s = max(ROWS_LEAST * total_s / rows, row_s)
         # Have batches of different sizes told what of this one was work on rows?
-        self._is_sure = self._noted >= BATCHES and doubt * rows < SURE * total_s
+        self._is_sure = self.batches >= BATCHES and doubt * rows < SURE * total_s
 
     def needed(self, rate: float, batch_s: float) -> float | None:
         """Workers, in parts too, that keep up with a rate in batches of this length; None before that is known.
