@@ -136,6 +136,23 @@ def test_without_lines_no_cost_is_learnt() -> None:
         measured_demand(Fleet(), Reader(), 0.01, sleep=lambda _: None)
 
 
+def test_cpu_that_falls_as_lines_grow_is_put_down_to_the_lines() -> None:
+    """As while code is compiled: no line through the two says what a line costs."""
+    fleet, reader, sent = Fleet(), Reader(), list[float]()
+
+    def sleep(_: float) -> None:
+        before_s = time.time()
+        time.sleep(0.02)
+        sent.extend(np.linspace(before_s, time.time(), 20 + len(sent)))
+        for name in fleet.used:
+            fleet.used[name] += 20.0 / len(sent)
+        reader.next = {**SILENT, PARSED: records(sent, 0.0), MATCHED: records(sent, 0.0)}
+
+    found = measured_demand(fleet, reader, 0.2, sleep)["matcher"]
+    assert found.idle == 0
+    assert 0.9 < found.mean_s * len(sent) / fleet.used["matcher"] < 1.1
+
+
 def test_an_operator_that_needs_more_than_the_least_share_without_lines_is_refused() -> None:
     # 40 % of half a core is 0.2.
     with pytest.raises(BadInput, match=r"matcher uses 0\.250 cores"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -41,11 +43,14 @@ def measured_demand(
 def _demand(used: Sequence[float], times_s: Sequence[float], records: Records) -> Demand:
     rows, _ = np.histogram(records.time_s, bins=times_s)
     span_s = float(np.mean(np.diff(times_s)))
-    lined = learn_demand([float(each) for each in rows], list(np.diff(used)), span_s)
-    if lined.error_s <= ERROR_MOST * lined.mean_s:
-        return lined
+    error_s = math.inf
+    with contextlib.suppress(BadInput):  # CPU that falls as lines grow: what compiled the code used more than they did
+        lined = learn_demand([float(each) for each in rows], list(np.diff(used)), span_s)
+        if lined.error_s <= ERROR_MOST * lined.mean_s:
+            return lined
+        error_s = lined.error_s
     # Too steady a rate, or too busy a machine: all CPU is put down to the lines, which errs on the safe side.
-    return Demand((used[-1] - used[0]) / float(rows.sum()), lined.error_s, 0.0)
+    return Demand((used[-1] - used[0]) / float(rows.sum()), error_s, 0.0)
 
 
 def costs_s(demands: Mapping[str, Demand], least: float) -> dict[str, float]:
