@@ -28,7 +28,7 @@ from penstock.runs.comparison import Comparison, run_of_journal
 
 FOLDER = Path("docs/live/alternates")
 APP = "patterns"
-DAY_S, DAYS, LOW, PEAK = 120.0, 2, 1000.0, 8000.0
+DAY_S, DAYS, LOW, PEAK = 120.0, 2, 3000.0, 30_000.0
 OBJECTIVE = "latency<=30s"
 COMMON = "plan_s=10,step_s=10,least=0.95"
 POLICIES = {
