@@ -12,6 +12,7 @@ from penstock.cli.json_output import as_json
 from penstock.cli.numbers import integer, real
 from penstock.cli.progress import bar
 from penstock.cli.replay import add_series, add_world, world_of
+from penstock.core.text import one_line
 from penstock.policies.registry import Named
 from penstock.runs.tuning import Budget, Part, Tuned, tune
 
@@ -61,7 +62,10 @@ def _found(options: argparse.Namespace) -> Tuned:
 
 def _text(found: Tuned) -> str:
     lines = [f"--policy {found.name}", f"{found.evaluations} replays"]
-    return "\n".join([*lines, _line("searched on", found.train), _line("the rest", found.test)])
+    lines += [_line("searched on", found.train), _line("the rest", found.test)]
+    if found.assumed:
+        lines.append("not given, so assumed: " + one_line("; ".join(found.assumed.values())))
+    return "\n".join(lines)
 
 
 def _line(what: str, part: Part) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.core.bounds import between
@@ -63,13 +63,16 @@ class Tuned:
     evaluations: int
     train: Part
     test: Part
+    assumed: Mapping[str, str] = field(default_factory=dict)
+    """What nobody gave. A replay of one part alone would assume another peak, and with it other limits."""
 
     @property
     def name(self) -> str:
         """The policy with its parameters, as `--policy` takes it."""
-        given = ",".join(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in
-                         self.parameters.items())  # fmt: skip
-        return f"{self.policy.partition(':')[0]}:{given}" if given else self.policy
+        first, _, rest = self.policy.partition(":")
+        bare = f"{first}:{rest.partition(':')[0]}" if first.endswith(".py") else first
+        given = ",".join(f"{key}={value}" for key, value in self.parameters.items())
+        return f"{bare}:{given}" if given else self.policy
 
 
 def tune(
@@ -79,6 +82,7 @@ def tune(
     budget = budget or Budget()
     space = space_of(named)
     train, test = divided(scenario, budget.train)
+    refused: list[BadInput] = []
     tried, weight = 0, budget.evaluations + 2 * PART_WEIGHT
 
     def value(point: Point) -> tuple[float, ...]:
@@ -87,17 +91,22 @@ def tune(
         done(tried / weight)
         try:
             found = _score(train, _with(named, point))
-        except BadInput:  # thresholds that cross, say: the space is a box, and what makes sense is not
+        except BadInput as error:  # thresholds that cross, say: the space is a box, and what makes sense is not
+            refused.append(error)
             return math.inf, math.inf
         return max(0.0, found.violation_share - budget.violations), found.cost
 
     found = recursive_random(value, space, budget.evaluations, budget.seed)
+    if found.value[0] == math.inf:
+        raise BadInput(
+            f"policy {named.name}: all {found.evaluations} settings tried are refused; the last: {refused[-1]}"
+        )
     best = _with(named, found.point)
     parts = []
     for each in (train, test):
         parts.append(_part(each, named, best))
         done(1 - (2 - len(parts)) * PART_WEIGHT / weight)
-    return Tuned(named.name, dict(best.parameters), found.evaluations, *parts)
+    return Tuned(named.name, dict(best.parameters), found.evaluations, *parts, dict(scenario.assumed))
 
 
 def space_of(named: Named) -> Space:
@@ -109,6 +118,8 @@ def space_of(named: Named) -> Space:
         if key not in parameters_of(named.maker):
             raise unknown(f"parameter of {named.name} in its space", str(key), parameters_of(named.maker))
     left = {key: axis for key, axis in space.items() if key not in named.parameters}
+    if space and not left:
+        raise BadInput(f"policy {named.name} has nothing left to tune: its name sets {', '.join(space)}")
     if not left:
         known = ", ".join(name for name, maker in POLICIES.items() if hasattr(maker, "space"))
         raise BadInput(f"policy {named.name} has nothing to tune: a class needs a `space`, as {known} have")
