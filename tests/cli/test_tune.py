@@ -138,15 +138,21 @@ def test_the_parts_replayed_with_what_is_printed_cost_what_is_printed(
     # The peak lies in the rest, so a replay of the first part alone would take fewer workers to be the most.
     rates = [100 + 80 * (minute // 15 % 2) + 300 * (minute > 100) for minute in range(120)]
     lines = [f"{60 * at},{60 * rate}\n" for at, rate in enumerate(rates)]
-    for name, part in (("all", lines), ("train", lines[:72]), ("test", lines[72:])):
-        (tmp_path / f"{name}.csv").write_text("time,requests\n" + "".join(part))
+    for called, part in (("all", lines), ("train", lines[:72]), ("test", lines[72:])):
+        (tmp_path / f"{called}.csv").write_text("time,requests\n" + "".join(part))
     words = ["--unit", "s", "--capacity-per-worker", "20/s", "--output", "json"]
     assert main(["tune", str(tmp_path / "all.csv"), "--policy", "threshold", "--budget", "8", *words]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["assumed"]["max"] == "at most 48 workers, twice what the peak needs"
     name = "threshold:" + ",".join(f"{key}={value}" for key, value in found["parameters"].items())
-    for part in ("train", "test"):
-        assert main(["replay", str(tmp_path / f"{part}.csv"), "--policy", name, "--max", "48", *words]) == 0
+    for called in ("train", "test"):
+        assert main(["replay", str(tmp_path / f"{called}.csv"), "--policy", name, "--max", "48", *words]) == 0
         replayed = json.loads(capsys.readouterr().out)["policies"][0]
-        assert replayed["cost"] == pytest.approx(found[part]["cost"])
-        assert replayed["violation_share"] == pytest.approx(found[part]["violation_share"])
+        assert replayed["cost"] == pytest.approx(found[called]["cost"])
+        assert replayed["violation_share"] == pytest.approx(found[called]["violation_share"])
+
+
+def test_a_short_search_that_finds_nothing_better_keeps_what_was_there() -> None:
+    found = tune(day(), Named.parse("mst"), Budget(1))
+    assert found.parameters == {"spare": 0.2}
+    assert (found.train.cost, found.test.cost) == (found.train.untuned_cost, found.test.untuned_cost)

@@ -101,12 +101,17 @@ def tune(
         raise BadInput(
             f"policy {named.name}: all {found.evaluations} settings tried are refused; the last: {refused[-1]}"
         )
-    best = _with(named, found.point)
-    parts = []
-    for each in (train, test):
-        parts.append(_part(each, named, best))
-        done(1 - (2 - len(parts)) * PART_WEIGHT / weight)
-    return Tuned(named.name, dict(best.parameters), found.evaluations, *parts, dict(scenario.assumed))
+    best, untuned = _with(named, found.point), _untuned(named, space)
+    first = _part(train, named, best)
+    before = max(0.0, first.untuned_violation_share - budget.violations), first.untuned_cost
+    if untuned and before <= found.value:
+        # A short search may well find nothing better than what is there.
+        best = _with(named, untuned)
+        first = replace(first, cost=first.untuned_cost, violation_share=first.untuned_violation_share)
+    done(1 - PART_WEIGHT / weight)
+    rest = _part(test, named, best)
+    done(1.0)
+    return Tuned(named.name, dict(best.parameters), found.evaluations, first, rest, dict(scenario.assumed))
 
 
 def space_of(named: Named) -> Space:
@@ -124,6 +129,12 @@ def space_of(named: Named) -> Space:
         known = ", ".join(name for name, maker in POLICIES.items() if hasattr(maker, "space"))
         raise BadInput(f"policy {named.name} has nothing to tune: a class needs a `space`, as {known} have")
     return left
+
+
+def _untuned(named: Named, space: Space) -> Point:
+    """The defaults of what is searched; nothing where one has none, or is of another kind."""
+    defaults = {key: parameters_of(named.maker)[key].default for key in space}
+    return defaults if all(isinstance(value, (int, float, str)) for value in defaults.values()) else {}
 
 
 def divided(scenario: Scenario, share: float) -> tuple[Scenario, Scenario]:
