@@ -17,7 +17,7 @@ from penstock.policies.registry import POLICIES, Named
 from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.workloads import Load
-from penstock.solvers.search import recursive_random
+from penstock.solvers.search import Found, recursive_random
 from penstock.solvers.space import Choice, Point, Range, Space
 
 INTERVALS_LEAST = 20
@@ -75,32 +75,49 @@ class Tuned:
         return f"{bare}:{given}" if given else self.policy
 
 
+Values = tuple[float, ...]
+"""What is minimised: the violations beyond what is allowed, then the cost."""
+Done = Callable[[float], None]
+Search = Callable[[Scenario, Named, Budget, Done], Found[Values]]
+
+
+def searched(train: Scenario, named: Named, budget: Budget, done: Done = lambda _: None) -> Found[Values]:
+    """The best of so many settings, one after the other."""
+    tried = 0
+
+    def value(point: Point) -> Values:
+        nonlocal tried
+        tried += 1
+        done(tried / budget.evaluations)
+        return worth(train, named, budget, point)
+
+    return recursive_random(value, space_of(named), budget.evaluations, budget.seed)
+
+
+def worth(train: Scenario, named: Named, budget: Budget, point: Point) -> Values:
+    """What a setting comes to on a load."""
+    try:
+        found = _score(train, _with(named, point))
+    except BadInput:  # thresholds that cross, say: the space is a box, and what makes sense is not
+        return math.inf, math.inf
+    return max(0.0, found.violation_share - budget.violations), found.cost
+
+
 def tune(
-    scenario: Scenario, named: Named, budget: Budget | None = None, done: Callable[[float], None] = lambda _: None
+    scenario: Scenario,
+    named: Named,
+    budget: Budget | None = None,
+    done: Done = lambda _: None,
+    search: Search = searched,
 ) -> Tuned:
     """The parameters that miss the objective no longer than allowed in the first part, and cost the least there."""
     budget = budget or Budget()
     space = space_of(named)
     train, test = divided(scenario, budget.train)
-    refused: list[BadInput] = []
-    tried, weight = 0, budget.evaluations + 2 * PART_WEIGHT
-
-    def value(point: Point) -> tuple[float, ...]:
-        nonlocal tried
-        tried += 1
-        done(tried / weight)
-        try:
-            found = _score(train, _with(named, point))
-        except BadInput as error:  # thresholds that cross, say: the space is a box, and what makes sense is not
-            refused.append(error)
-            return math.inf, math.inf
-        return max(0.0, found.violation_share - budget.violations), found.cost
-
-    found = recursive_random(value, space, budget.evaluations, budget.seed)
+    weight = budget.evaluations + 2 * PART_WEIGHT
+    found = search(train, named, budget, lambda share: done(share * budget.evaluations / weight))
     if found.value[0] == math.inf:
-        raise BadInput(
-            f"policy {named.name}: all {found.evaluations} settings tried are refused; the last: {refused[-1]}"
-        )
+        raise BadInput(f"policy {named.name}: all {found.evaluations} settings tried are refused: {found.point}")
     best, untuned = _with(named, found.point), _untuned(named, space)
     first = _part(train, named, best)
     before = max(0.0, first.untuned_violation_share - budget.violations), first.untuned_cost
