@@ -180,7 +180,7 @@ def _subset_sum_halved(loads: Floats, limit: float) -> tuple[int, ...]:
 
 
 def _sums(loads: Floats) -> Floats:
-    """Of every set; the first load is the highest bit of its number, so that the later of two sets keeps earlier ones."""
+    """Of every set; the first load is the highest bit of its number, so the later of two sets keeps earlier ones."""
     sums = np.zeros(1)
     for load in loads[::-1]:
         sums = np.concatenate([sums, sums + load])
