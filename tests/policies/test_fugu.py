@@ -277,3 +277,10 @@ def test_who_is_hard_to_move_is_told_by_the_state_of_that_time_in_both_forms() -
     window = Window(layout, tuple(seen), ("h1", "h2"), {"a": "h1", "b": "h1", "c": "h2"}, Limits(1, 9), 2000)
     # "a" goes: its peak of 9 s is 3 s on average of the three queries, above 2 s. Had "b" gone, nothing were late.
     assert window.plain(AT_ONCE).violations == window.fast(AT_ONCE).violations == 1
+
+
+def test_a_window_that_begins_outside_the_limits_is_refused_as_the_control_loop_would() -> None:
+    # Both forms would go on with two hosts too many or too few, each in its own way.
+    for least, most in ((1, 3), (5, 9)):
+        with pytest.raises(BadInput, match="a window that begins with 4 hosts does not fit the limits"):
+            replace(random_window(11), hosts=("h0", "h1", "h2", "h3"), limits=Limits(least, most))

@@ -14,6 +14,7 @@ from penstock.core.bounds import SEED_MOST, between
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Decision
+from penstock.core.objective import Limits
 from penstock.core.observation import Observation
 from penstock.models.drift import Adwin
 from penstock.policies.fugu import Fugu, Meter, decided
@@ -146,8 +147,10 @@ class TunedFugu:
         """What was recorded lately, from where the operators were then."""
         first = self._history[0]
         seen = tuple(each.seen for each in self._history)
-        scaler = self._scaler
-        return Window(scaler.layout, seen, first.hosts, first.places, scaler.limits, scaler.bound_ms, self._any_host)
+        scaler, hosts = self._scaler, len(first.hosts)
+        # A journal may begin with limits that were changed since.
+        limits = Limits(min(hosts, scaler.limits.workers_min), max(hosts, scaler.limits.workers_max))
+        return Window(scaler.layout, seen, first.hosts, first.places, limits, scaler.bound_ms, self._any_host)
 
     def _signals(self) -> dict[str, float]:
         """The adopted configuration, so that the journal has it."""

@@ -61,6 +61,8 @@ class Window:
             raise BadInput(f"a window of {len(self.snapshots)} snapshot: it takes {SNAPSHOTS_LEAST} to see a scaling")
         if missing := [name for name in self.layout.operators if self.places.get(name) not in self.hosts]:
             raise BadInput(f"operator '{missing[0]}' of a window is on no host")
+        if self.limits.clamp(len(self.hosts)) != len(self.hosts):
+            raise BadInput(f"a window that begins with {len(self.hosts)} hosts does not fit the limits ({self.limits})")
 
     @classmethod
     def figure_3(cls) -> Window:
