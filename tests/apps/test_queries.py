@@ -58,6 +58,14 @@ def test_a_candlestick_is_highest_lowest_mean_first_and_last_of_a_window(spark: 
     assert len(rows) == 2
 
 
+def test_a_sector_is_the_one_that_is_named_whatever_its_letters_are(spark: SparkSession, tmp_path: Path) -> None:
+    lines = [f"2026-01-05 10:00:01\t{sector}\t{sector}\t1.0" for sector in ("a_b", "axb", "a%")]
+    for sector, found in (("a_b", {"a_b"}), ("a%", {"a%"}), ("%", {"a_b", "axb", "a%"})):
+        (folder := tmp_path / str(len(found)) / sector).mkdir(parents=True)
+        rows = answer(spark, folder, candlesticks, lines, {"sector": sector})
+        assert {row["sector"] for row in rows} == found
+
+
 def test_hashtags_are_grouped_by_hashtag_and_chosen_by_their_beginning(spark: SparkSession, tmp_path: Path) -> None:
     lines = ["2026-01-05 10:00:01\tgo #Spark and #spaces", "2026-01-05 10:00:02\t#spark #other", "2026-01-05\tno tag"]
     rows = answer(spark, tmp_path, hashtags, lines, {"prefix": "SPA"})

@@ -114,3 +114,45 @@ def test_a_space_that_is_none_is_one_line(
 ) -> None:
     assert tuned(tmp_path, space) == 2
     assert right in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_name_that_sets_everything_or_what_nothing_goes_with_is_one_line() -> None:
+    with pytest.raises(
+        BadInput, match=r"threshold:upper=0\.9,lower=0\.5 has nothing left to tune: its name sets upper, lower"
+    ):
+        space_of(Named.parse("threshold:upper=0.9,lower=0.5"))
+    with pytest.raises(BadInput, match=r"all 5 settings tried are refused: \{'lower': 0"):
+        tune(day(), Named.parse("threshold:upper=0.1"), Budget(5))
+
+
+def test_the_name_that_is_found_builds_the_same_policy_again(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(POLICY.format(space='{"most": Range(1.0, 4.0)}'))
+    found = tune(day(), Named.parse(f"{tmp_path / 'mine.py'}:Mine"), Budget(5))
+    # All its digits: a range has no grid here.
+    assert dict(Named.parse(found.name).parameters) == found.parameters
+
+
+def test_the_parts_replayed_with_what_is_printed_cost_what_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The peak lies in the rest, so a replay of the first part alone would take fewer workers to be the most.
+    rates = [100 + 80 * (minute // 15 % 2) + 300 * (minute > 100) for minute in range(120)]
+    lines = [f"{60 * at},{60 * rate}\n" for at, rate in enumerate(rates)]
+    for called, part in (("all", lines), ("train", lines[:72]), ("test", lines[72:])):
+        (tmp_path / f"{called}.csv").write_text("time,requests\n" + "".join(part))
+    words = ["--unit", "s", "--capacity-per-worker", "20/s", "--output", "json"]
+    assert main(["tune", str(tmp_path / "all.csv"), "--policy", "threshold", "--budget", "8", *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["assumed"]["max"] == "at most 48 workers, twice what the peak needs"
+    name = "threshold:" + ",".join(f"{key}={value}" for key, value in found["parameters"].items())
+    for called in ("train", "test"):
+        assert main(["replay", str(tmp_path / f"{called}.csv"), "--policy", name, "--max", "48", *words]) == 0
+        replayed = json.loads(capsys.readouterr().out)["policies"][0]
+        assert replayed["cost"] == pytest.approx(found[called]["cost"])
+        assert replayed["violation_share"] == pytest.approx(found[called]["violation_share"])
+
+
+def test_a_short_search_that_finds_nothing_better_keeps_what_was_there() -> None:
+    found = tune(day(), Named.parse("mst"), Budget(1))
+    assert found.parameters == {"spare": 0.2}
+    assert (found.train.cost, found.test.cost) == (found.train.untuned_cost, found.test.untuned_cost)

@@ -291,3 +291,23 @@ def test_counters_do_not_fall_when_a_query_is_taken_out_of_the_fleet(tmp_path: P
     found = after.plant.observe()
     assert found is not None
     assert (found.arrived, found.processed) == (210.0, 180.0)
+
+
+def test_a_fleet_goes_on_within_limits_that_were_lowered_or_raised_meanwhile(tmp_path: Path) -> None:
+    # Six hosts, and four are the most now: FUGU would ask for five, and be refused at every tick.
+    world = World(tmp_path, queries=6, least=1, most=6)
+    world.begin()
+    six = Allocation.of(6)
+    world.plant.apply(replace(six, instances={f"q{number}": (f"w{number + 1}",) for number in range(6)}))
+    world.tend()
+    seen = world.plant.observe()
+    assert seen is not None
+    before = Step(seen, Decision(seen.target, ""), seen.target)
+    for least, most, hosts in ((1, 4, 4), (1, 6, 6), (8, 9, 8)):
+        after = World(tmp_path, queries=6, least=least, most=most)
+        after.plant.go_on(before, world.plant.origin_s)
+        after.tend(12)
+        assert len(after.plant.target.workers) == hosts
+        assert sorted(query for queries in after.where.values() for query in queries) == [f"q{n}" for n in range(6)]
+        kept = {query: host for query, (host,) in after.plant.target.instances.items()}
+        assert [kept[f"q{number}"] for number in range(4)] == ["w1", "w2", "w3", "w4"]

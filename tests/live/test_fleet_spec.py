@@ -75,6 +75,24 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert says in line
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (QUERY + "parameters = {sector = 3}\n", "query a: sector is 3: it must be text"),
+        (QUERY + 'parameters = {window_s = "x"}\n', "query a: window_s is 'x': it must be a whole number"),
+        (QUERY + "parameters = {window_s = 1.5}\n", "query a: window_s is 1.5: it must be a whole number"),
+        (QUERY + "parameters = {window_s = 0}\n", "query a: window_s is 0"),
+        (QUERY.replace("{folder}", "{folder}/in") + 'to = "{folder}/in"\n', "files and to are both"),
+        (QUERY + 'to = "{folder}/out"\ncheckpoint = "{folder}/out"\n', "to and the checkpoint are both"),
+        (QUERY + '[[workload]]\nname = "energy"\nfiles = "{folder}"\ncount = 0\n', "workload energy: count is 0"),
+    ],
+)
+def test_what_a_host_could_only_fail_on_is_refused_before_it_is_started(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "in").mkdir()
+    with pytest.raises(BadInput, match=says):
+        read_fleet(written(tmp_path, text))
+
+
 def test_two_queries_never_share_results_or_a_checkpoint(tmp_path: Path) -> None:
     one = QUERY + 'to = "{folder}/out"\n'
     with pytest.raises(BadInput, match="two queries write to"):

@@ -138,3 +138,20 @@ def test_bad_input_is_one_line() -> None:
         Adwin(delta=0.0)
     with pytest.raises(BadInput, match="shortest is 9"):
         Adwin(shortest=9, longest=8)
+
+
+@given(values=loads, delta=st.sampled_from([0.02, 0.2, 0.9]), begin=st.integers(0, 20))
+@settings(max_examples=60, deadline=None)
+def test_a_window_that_is_recalled_by_its_lengths_goes_on_like_the_one_that_it_was(
+    values: list[float], delta: float, begin: int
+) -> None:
+    window, again = Adwin(delta, longest=16), Adwin(delta, longest=16)
+    half = begin + 16
+    for number, value in enumerate(values):
+        dropped = window.add(value)
+        if begin <= number < half:
+            again.recall(value, window.size)
+        elif number >= half:
+            assert again.add(value) == dropped
+            assert again.size == window.size
+            assert again.mean == pytest.approx(window.mean, abs=1e-9)

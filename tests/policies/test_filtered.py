@@ -145,7 +145,7 @@ def test_limits_are_kept() -> None:
         ("filtered:sizing=sun", "unknown sizing 'sun': did you mean 'sum'"),
         ("filtered:metrics=cpu+disk", "unknown metric 'disk'"),
         ("filtered:upper=0.3", "0 < lower < upper <= 1"),
-        ("filtered:dead_s=-1", "neither may be negative"),
+        ("filtered:dead_s=-1", "dead_s is -1: it must be at least 0"),
         ("filtered:journal=none.jsonl", "no such journal"),
     ],
 )

@@ -45,11 +45,10 @@ def random_window(seed: int) -> Window:
     level = rng.uniform(0.2, 2.5, (span, 1)) * rng.uniform(20, 250, (1, len(names)))
     cpu = (level * rng.uniform(0.8, 1.2, level.shape)).astype(int).tolist()
     memory = (rng.integers(0, 2) * rng.integers(0, 300, len(names))).tolist()
-    state = dict(zip(names, rng.integers(0, 3, len(names)).tolist(), strict=True))
     snapshots = tuple(
         Measured(
             {name: (row[at], memory[at], 0) for at, name in enumerate(names)},
-            state,
+            dict(zip(names, rng.integers(0, 3, len(names)).tolist(), strict=True)),
             {name: int(rng.integers(0, 6000)) for name in names},
             rng.integers(0, 1500, len(layout.sinks)).tolist(),
         )
@@ -266,3 +265,22 @@ def test_a_window_of_one_snapshot_shows_no_scaling_and_is_refused() -> None:
     measured = Measured(dict.fromkeys(names, (100, 0, 0)), dict.fromkeys(names, 0.0), dict.fromkeys(names, 0), [0])
     with pytest.raises(BadInput, match="a window of 1 snapshot: it takes 2 to see a scaling"):
         Window(ONE, (measured,), ("h1",), TOGETHER, Limits(1, 9), 3000)
+
+
+def test_who_is_hard_to_move_is_told_by_the_state_of_that_time_in_both_forms() -> None:
+    # h1 has 1.0 and may keep 0.72: one of two equal ones, whose state is the larger now, and was the smaller before.
+    layout = Layout.of(Dataflow(tuple(map(Operator, "abc"))))
+    still, quiet = dict.fromkeys("abc", 0), {"a": (100, 0, 0), "b": (100, 0, 0), "c": (700, 0, 0)}
+    full = {"a": (500, 0, 0), "b": (500, 0, 0), "c": (250, 0, 0)}
+    before, after = {"a": 9.0, "b": 1.0, "c": 0.0}, {"a": 1.0, "b": 9.0, "c": 0.0}
+    seen = [Measured(quiet, before, still, [0] * 3), Measured(full, after, {**still, "a": 9000}, [0] * 3)]
+    window = Window(layout, tuple(seen), ("h1", "h2"), {"a": "h1", "b": "h1", "c": "h2"}, Limits(1, 9), 2000)
+    # "a" goes: its peak of 9 s is 3 s on average of the three queries, above 2 s. Had "b" gone, nothing were late.
+    assert window.plain(AT_ONCE).violations == window.fast(AT_ONCE).violations == 1
+
+
+def test_a_window_that_begins_outside_the_limits_is_refused_as_the_control_loop_would() -> None:
+    # Both forms would go on with two hosts too many or too few, each in its own way.
+    for least, most in ((1, 3), (5, 9)):
+        with pytest.raises(BadInput, match="a window that begins with 4 hosts does not fit the limits"):
+            replace(random_window(11), hosts=("h0", "h1", "h2", "h3"), limits=Limits(least, most))

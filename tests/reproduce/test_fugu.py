@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -92,3 +93,18 @@ def test_all_claims_are_made_and_figure_3_costs_10() -> None:
     assert claims["ours-naive-cost"].ours == pytest.approx(-20.0)
     assert claims["ours-naive-cost"].holds
     assert all(claim.why for claim in claims.values() if claim.holds is False)
+
+
+def test_the_best_learner_is_chosen_by_the_metric_of_the_top_3_and_not_by_violations_alone() -> None:
+    runs = {("energy-1", "rl 0.1 0.1"): Result(2.0, 10, 5), ("energy-1", "rl 0.9 0.9"): Result(1.0, 12, 5)}
+    # (2/2 + 10/12)/2 = 0.92 against (1/2 + 12/12)/2 = 0.75.
+    assert Table(runs, {"energy-1": False})["energy-1", "rl best"].violations == 12
+
+
+def test_violations_vary_threefold_only_if_they_do_in_every_scenario() -> None:
+    results = dict(table()._results)
+    calm = {("twitter-2", called): replace(results["twitter-2", called], violations=20) for called in BASELINES}
+    assert {each.id: each.holds for each in judged(table())}["violation-ratio"] is False  # 30 to 15
+    wide = {key: replace(run, violations=run.violations * run.violations) for key, run in results.items()}
+    assert {each.id: each.holds for each in judged(Table(wide, table().is_real))}["violation-ratio"] is True
+    assert {each.id: each.holds for each in judged(Table(wide | calm, table().is_real))}["violation-ratio"] is False

@@ -21,7 +21,7 @@ LATE = "1 minute"
 CANDLESTICKS = """
 SELECT window.start AS begin, sector, symbol, max(price) AS high, min(price) AS low, avg(price) AS mean,
        min_by(price, struct(at, price)) AS first, max_by(price, struct(at, price)) AS last, count(*) AS events
-FROM {ticks} WHERE sector LIKE :sector GROUP BY window(at, '%d seconds'), sector, symbol
+FROM {ticks} WHERE :sector IN ('%%', sector) GROUP BY window(at, '%d seconds'), sector, symbol
 """
 HASHTAGS = """
 SELECT window.start AS begin, hashtag, count(*) AS events
@@ -29,7 +29,7 @@ FROM {tags} WHERE startswith(hashtag, :prefix) GROUP BY window(at, '%d seconds')
 """
 METERS = """
 SELECT window.start AS begin, house, meter, median(watts) AS median, count(*) AS events
-FROM {loads} WHERE house LIKE :house GROUP BY window(at, '%d seconds'), house, meter
+FROM {loads} WHERE :house IN ('%%', house) GROUP BY window(at, '%d seconds'), house, meter
 """
 AT = "try_cast(get(parts, 0) AS timestamp) AS at"
 TICK = (AT, "get(parts, 1) AS symbol", "get(parts, 2) AS sector", "try_cast(get(parts, 3) AS double) AS price")
@@ -38,7 +38,7 @@ LOAD = (AT, "get(parts, 1) AS house", "get(parts, 2) AS meter", "try_cast(get(pa
 
 
 def candlesticks(rows: DataFrame, sector: str = "%", window_s: int = 60) -> DataFrame:
-    """Highest, lowest, mean, first and last price of each symbol of a sector."""
+    """Highest, lowest, mean, first and last price of each symbol of a sector; % is all of them."""
     return _asked(CANDLESTICKS, window_s, {"sector": sector}, ticks=_events(rows, TICK))
 
 
@@ -48,7 +48,7 @@ def hashtags(rows: DataFrame, prefix: str = "", window_s: int = 60) -> DataFrame
 
 
 def meter_loads(rows: DataFrame, house: str = "%", window_s: int = 60) -> DataFrame:
-    """The median load of each meter of a household."""
+    """The median load of each meter of a household; % is all of them."""
     return _asked(METERS, window_s, {"house": house}, loads=_events(rows, LOAD))
 
 

@@ -12,8 +12,9 @@ from penstock.cli.json_output import as_json
 from penstock.cli.numbers import integer, real
 from penstock.cli.progress import bar
 from penstock.cli.replay import add_series, add_world, world_of
-from penstock.policies.registry import Named
-from penstock.runs.tuning import Budget, Part, Tuned, tune
+from penstock.core.text import one_line
+from penstock.policies.registry import POLICIES, Named
+from penstock.runs.tuning import Budget, Part, Search, Tuned, searched, tune
 
 ABOUT = """\
 Search a policy's parameters by replaying a load: those that miss the objective no longer than allowed come first,
@@ -25,8 +26,11 @@ examples:
   penstock tune rates.csv --policy deadline --budget 200 --violations 0.01 --output json
   penstock tune --scenario placed.toml --policy fugu:pause_s=1,move_mb_s=10
 
-What a policy's name sets is kept; the rest of what it lets be tuned is searched.
+What a policy's name sets is kept; the rest of what it lets be tuned is searched. A large budget is spread over
+Spark: searches of 500 side by side, or all settings, where there are no more than that.
 """
+# A replay of a day of minutes takes some 30 ms, 1,000 of them half a minute: Spark takes 10 s to start.
+IN_PROCESS = 1000
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,6 +41,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--budget", type=integer(1, 1_000_000), default=500, metavar="N", help="replays at most (500)")
     parser.add_argument("--violations", type=real(0, 1), default=0.001, metavar="SHARE", help="allowed (0.001)")
     parser.add_argument("--train", type=real(0.05, 0.95), default=0.6, metavar="SHARE", help="of the load (0.6)")
+    parser.add_argument("--master", metavar="URL", help=f"Spark, for a budget above {IN_PROCESS} (local[*])")
     parser.add_argument("--scenario", type=Path, metavar="FILE", help="TOML: workers, noise, batches, operators, …")
     add_series(parser)
     add_world(parser)
@@ -56,12 +61,24 @@ def _found(options: argparse.Namespace) -> Tuned:
     scenario = world_of(options).scenario()
     budget = Budget(options.budget, options.violations, options.train, scenario.seed)
     with bar(f"tuning {named.name} on {scenario.name}", total=1.0) as progress:
-        return tune(scenario, named, budget, progress)
+        return tune(scenario, named, budget, progress, _search(named, options))
+
+
+def _search(named: Named, options: argparse.Namespace) -> Search:
+    """In this process, or through Spark where it takes long enough; a user's file is there in this process alone."""
+    if options.budget <= IN_PROCESS or named.maker not in POLICIES.values():
+        return searched
+    from penstock.pipeline.tuning_job import spread_search
+
+    return spread_search(options.master)
 
 
 def _text(found: Tuned) -> str:
     lines = [f"--policy {found.name}", f"{found.evaluations} replays"]
-    return "\n".join([*lines, _line("searched on", found.train), _line("the rest", found.test)])
+    lines += [_line("searched on", found.train), _line("the rest", found.test)]
+    if found.assumed:
+        lines.append("not given, so assumed: " + one_line("; ".join(found.assumed.values())))
+    return "\n".join(lines)
 
 
 def _line(what: str, part: Part) -> str:

@@ -45,6 +45,8 @@ class Policy(Protocol):
     memory_s: float
     """How much of the past a restarted controller must replay."""
     # It may have `needs_lag = True`: then it is refused where nobody tells what waits.
+    # It may have `recall(signals)`, for what it once chose and keeps for longer than `memory_s`: a restarted controller
+    # tells it the signals of each past decision, just before that observation is shown again.
 
     def decide(self, seen: Observation) -> Decision: ...
 

@@ -16,7 +16,7 @@ from penstock.core.observation import Observation
 from penstock.core.units import show_duration
 from penstock.live.fleet_query import FleetQuery, all_known
 from penstock.live.fleet_spec import FleetSpec
-from penstock.live.homes import BARRED_S, Homes, Phase, spread
+from penstock.live.homes import BARRED_S, Homes, Phase, fitted, spread
 from penstock.live.host_pool import Gone, HostPool, used_by
 from penstock.live.host_process import FleetHost
 
@@ -66,7 +66,7 @@ class FleetPlant:
                 query.go_on(stats, None if late_s is None else origin_s + before.seen.time_s - late_s)
         placed = before.target.instances
         if before.target.workers and not self._is_dry and (not placed or set(placed) == set(self.queries)):
-            self.target = before.target
+            self.target = fitted(before.target, self._job.limits)
             self._place()
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -100,7 +101,7 @@ class Workload:
 
     def queries(self) -> list[QuerySpec]:
         found = instances(self.name)
-        between(f"workload {self.name}: count", self.count or len(found), 1, len(found))
+        between(f"workload {self.name}: count", len(found) if self.count is None else self.count, 1, len(found))
         return [
             QuerySpec(
                 each.name,
@@ -179,9 +180,10 @@ def check(spec: FleetSpec) -> None:
     for query in queries:
         app = find_app(query.app, APPS)
         known = _parameters(query.app, app.transform)
-        for key in query.parameters:
+        for key, value in query.parameters.items():
             if key not in known:
-                raise unknown(f"parameter of {query.app} (query {query.name})", key, known or ["none"])
+                raise unknown(f"parameter of {query.app} (query {query.name})", key, list(known) or ["none"])
+            _need_kind(f"query {query.name}: {key}", value, known[key])
         if not Path(query.files).is_dir():
             raise BadInput(f"query {query.name}: files = {query.files}: no such folder")
         for key, place in (("to", query.to), ("checkpoint", query.checkpoint)):
@@ -190,13 +192,34 @@ def check(spec: FleetSpec) -> None:
         if has_results and not (Path(query.checkpoint) / "metadata").exists():
             right = "name an empty folder, or the checkpoint that they belong to"
             raise BadInput(f"query {query.name}: to = {query.to}: results of another checkpoint are there: {right}")
+        _need_apart(query)
 
 
-def _parameters(name: str, transform: Callable[..., Any]) -> list[str]:
+def _parameters(name: str, transform: Callable[..., Any]) -> dict[str, str]:
+    """What may be set, and the kind of each as it is written; of some nobody says it."""
     try:
-        return list(inspect.signature(transform).parameters)[1:]
+        found = list(inspect.signature(transform).parameters.values())[1:]
+        return {each.name: getattr(each.annotation, "__name__", str(each.annotation)) for each in found}
     except (TypeError, ValueError):  # of some builtins nobody knows
         raise BadInput(f"app {name}: its parameters cannot be told: give a function written in Python") from None
+
+
+def _need_kind(key: str, value: str | int | float, kind: str) -> None:
+    """Refuse what a host could only fail on, half a minute after it was started."""
+    kinds: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
+    if not isinstance(value, kinds.get(kind, (object,))):
+        right = {"str": "text", "int": "a whole number", "float": "a number"}[kind]
+        raise BadInput(f"{key} is {one_line(repr(value), 60)}: it must be {right}")
+    if key.endswith("_s") and not isinstance(value, str):
+        between(key, value, 0.001)
+
+
+def _need_apart(query: QuerySpec) -> None:
+    """A query that writes where it reads would read its own results."""
+    places = {"files": query.files, "to": query.to, "the checkpoint": query.checkpoint}
+    for (one, place), (other, its) in itertools.combinations(places.items(), 2):
+        if place == its:
+            raise BadInput(f"query {query.name}: {one} and {other} are both {place}: each needs a folder of its own")
 
 
 def _need_folder(query: str, key: str, place: str) -> None:

@@ -7,8 +7,11 @@ No clock, no process and no JVM in here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+
+from penstock.core.allocation import Allocation
+from penstock.core.objective import Limits
 
 AGAIN_S, AGAIN_MOST_S = 5.0, 300.0
 # Each try to move a query that fails on resume stops it for seconds: a policy that insists must not do so each tick.
@@ -185,3 +188,20 @@ def spread(queries: Iterable[str], hosts: list[str], before: Mapping[str, str]) 
             found[query] = min(hosts, key=lambda host: counts[host])
             counts[found[query]] += 1
     return {query: found[query] for query in names}
+
+
+def fitted(target: Allocation, limits: Limits) -> Allocation:
+    """An earlier controller's target within limits that were changed since: the oldest hosts stay.
+
+    A policy that gives up one host at a time could not come back from six to four: five are refused, too.
+
+    >>> fitted(Allocation.of(3), Limits(1, 2)).workers == Allocation.of(2).workers
+    True
+    """
+    allowed = limits.clamp(len(target.workers))
+    if allowed >= len(target.workers):
+        return target.grown(allowed - len(target.workers))
+    kept = [worker.name for worker in target.workers[:allowed]]
+    there = {query: places[0] for query, places in target.instances.items() if places}
+    instances = {query: (host,) for query, host in spread(there, kept, there).items()}
+    return replace(target.only(kept), instances=instances)

@@ -27,11 +27,24 @@ def go_on(recorder: Recorder, plant: SparkPlant, policy: Policy, limits: Limits)
 def remind(policy: Policy, past: Sequence[Step], limits: Limits) -> None:
     """Make the policy what it was: it sees the journal's tail again, in the loop that it saw it in."""
     plant = RecordedPlant(past)
-    ticks = _within(REMIND_S, plant.ticks(), len(past))
+    ticks = _within(REMIND_S, _told(policy, past, plant.ticks()), len(past))
     for _ in past:  # a step at which the policy fails ends the loop, not what it is reminded of
         with suppress(Exception):
             for _ in control(plant, policy, limits, ticks):
                 pass
+
+
+def _told(policy: object, past: Sequence[Step], ticks: Iterable[None]) -> Iterator[None]:
+    """Each tick, once the policy, within its guards, has been told the signals of what was decided then."""
+    layers = [policy]
+    while (inside := getattr(layers[-1], "inside", None)) is not None:
+        layers.append(inside)
+    wanted = [recall for each in layers if (recall := getattr(each, "recall", None)) is not None]
+    for step, tick in zip(past, ticks, strict=True):
+        for recall in wanted:
+            with suppress(Exception):
+                recall(step.decision.signals)
+        yield tick
 
 
 def _within(patience_s: float, ticks: Iterable[None], total: int) -> Iterator[None]:

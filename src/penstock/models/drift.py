@@ -76,6 +76,12 @@ class Adwin:
             self._begin += 1
         return before - self.size
 
+    def recall(self, value: float, size: int) -> None:
+        """A value after which the window was so long once: what divided it then may not be told again."""
+        between("a value of an adaptive window", value, -VALUE_MOST, VALUE_MOST)
+        self._append(value)
+        self._begin = max(self._begin, self._end - max(1, size))
+
     def _append(self, value: float) -> None:
         if self._end + 1 == len(self._sums):
             # Sums begin anew with the window: after 10⁹ values they would have lost 9 digits.

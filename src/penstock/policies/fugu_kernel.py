@@ -29,13 +29,13 @@ from penstock.policies.fugu_settings import MEMORY_LIMIT, NETWORK_LIMIT, SATURAT
 _HOSTS, _HOSTS_LEAST, _HOSTS_MOST, _BOUND, _ANY, _MORE = range(6)
 
 
-def _leave(host: int, row: Ints, window: Arrays, work: Work) -> None:
+def _leave(host: int, row: Ints, hard: Ints, work: Work) -> None:
     """Mark who leaves an overloaded host."""
     which = 0
     while work.over[which, host] < row[UPPER_TICKS]:
         which += 1
     room, count = work.fill.limits[which] * 9 // 10, 0
-    for operator in window.hard:
+    for operator in hard:
         if work.fill.place[operator] != host:
             continue
         if fresh(operator, work.fill):
@@ -62,14 +62,14 @@ def _close_hot(hosts: int, row: Ints, work: Work) -> int:
     return hot
 
 
-def _relieve(hosts: int, row: Ints, window: Arrays, work: Work) -> tuple[int, int]:
+def _relieve(hosts: int, row: Ints, t: int, window: Arrays, work: Work) -> tuple[int, int]:
     """Operators leave overloaded hosts; returns the hosts there are then, and how many operators moved."""
     if not _close_hot(hosts, row, work):
         return hosts, 0
     work.leaving[:] = 0
     for host in range(hosts):
         if work.fill.closed[host]:
-            _leave(host, row, window, work)
+            _leave(host, row, window.hard[t], work)
     work.many[0] = 0
     for operator in range(len(work.fill.place)):
         if work.leaving[operator]:
@@ -188,7 +188,7 @@ def _run(row: Ints, window: Arrays, work: Work) -> tuple[int, int]:
         is_full = _measure(hosts, window, work)
         under = under + 1 if work.fill.load[0, :hosts].sum() <= row[LOWER] * hosts else 0
         work.before[:] = work.fill.place
-        hosts, moved = _relieve(hosts, row, window, work)
+        hosts, moved = _relieve(hosts, row, t, window, work)
         gone = -1
         if not moved and under >= row[LOWER_TICKS] and hosts > least:
             gone = _release(hosts, row, t, window, work)

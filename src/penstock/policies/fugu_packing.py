@@ -29,7 +29,7 @@ class Arrays(NamedTuple):
     """[snapshot, query], ms."""
     query: Ints
     hard: Ints
-    """Operators, the largest state first."""
+    """[snapshot]: operators, the largest state first."""
     near_from: Ints
     near: Ints
     """Neighbours of operator i are near[near_from[i] : near_from[i + 1]]."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from penstock.core.bounds import SEED_MOST, between
 from penstock.core.errors import BadInput
 from penstock.core.job import Job
 from penstock.core.loop import Decision
+from penstock.core.objective import Limits
 from penstock.core.observation import Observation
 from penstock.models.drift import Adwin
 from penstock.policies.fugu import Fugu, Meter, decided
@@ -29,6 +31,8 @@ GOALS = ("printed", "first")
 SHORTEST = 12
 # Ten minutes of 10 s: more of the past is seldom like now.
 LONGEST = 60
+# As many measurements as any configuration counts.
+DURATIONS = sum(int(max(SPACE[key].values())) for key in ("upper_ticks", "lower_ticks", "grace_ticks"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +79,20 @@ class TunedFugu:
         self._shortest = shortest
         self._history: deque[_Recorded] = deque(maxlen=longest)
         self._searches = self._adopted = 0
-        self.memory_s = (longest + plain.memory_s / job.tick_s) * job.tick_s
+        self._recalled: Mapping[str, float] | None = None
+        self.memory_s = longest * job.tick_s + DURATIONS * job.tick_s + self._meter.memory_s
+
+    def recall(self, signals: Mapping[str, float]) -> None:
+        """What was adopted may be hours old: a restart takes it from the journal, and repeats no search."""
+        self._recalled = signals if {*self._signals()} <= {*signals} else None
 
     def decide(self, seen: Observation) -> Decision:
         measured = self._meter.read(seen)
+        if self._recalled is not None:
+            self._resume(self._recalled)
         note = self._profile(measured, seen) if measured is not None else ""
         decision = decided(self._scaler, measured, seen, self._kind)
-        signals = {**decision.signals, **self._signals()}
+        signals, self._recalled = {**decision.signals, **self._signals()}, None
         return Decision(decision.target, decision.reason + note, signals)
 
     def _profile(self, measured: Measured, seen: Observation) -> str:
@@ -92,11 +103,24 @@ class TunedFugu:
         hosts = tuple(worker.name for worker in seen.target.workers)
         self._history.append(_Recorded(measured, hosts, places))
         # Summed over all hosts and not divided by them, as printed: divided, nothing ever changes.
-        has_changed = self._load.add(sum(load[0] for load in measured.loads.values()) / HOST) > 0
+        has_changed = self._add(sum(load[0] for load in measured.loads.values()) / HOST)
         kept = max(self._load.size, self._shortest)
         while len(self._history) > kept:
             self._history.popleft()
         return self._search() if has_changed and len(self._history) >= self._shortest else ""
+
+    def _add(self, load: float) -> bool:
+        """Has the load changed? In what is recalled that was answered."""
+        if self._recalled is None:
+            return self._load.add(load) > 0
+        self._load.recall(load, int(self._recalled["window"]))
+        return False
+
+    def _resume(self, signals: Mapping[str, float]) -> None:
+        """The configuration and the counts that the journal tells."""
+        point: dict[str, Any] = {key: signals[key] for key in SPACE}
+        self._scaler.settings = Settings.at({**point, "packing": list(VARIANTS)[int(signals["packing"])]})
+        self._searches, self._adopted = int(signals["searches"]), int(signals["adopted"])
 
     def _search(self) -> str:
         window, settings = self.window(), self._scaler.settings
@@ -123,15 +147,18 @@ class TunedFugu:
         """What was recorded lately, from where the operators were then."""
         first = self._history[0]
         seen = tuple(each.seen for each in self._history)
-        scaler = self._scaler
-        return Window(scaler.layout, seen, first.hosts, first.places, scaler.limits, scaler.bound_ms, self._any_host)
+        scaler, hosts = self._scaler, len(first.hosts)
+        # A journal may begin with limits that were changed since.
+        limits = Limits(min(hosts, scaler.limits.workers_min), max(hosts, scaler.limits.workers_max))
+        return Window(scaler.layout, seen, first.hosts, first.places, limits, scaler.bound_ms, self._any_host)
 
     def _signals(self) -> dict[str, float]:
         """The adopted configuration, so that the journal has it."""
         chosen = self._scaler.settings
-        ticks = {key: float(getattr(chosen, key)) for key in ("upper_ticks", "lower_ticks", "grace_ticks")}
-        counts = {"searches": float(self._searches), "adopted": float(self._adopted)}
-        return {**ticks, **counts, "packing": float(list(VARIANTS).index(chosen.packing))}
+        numbers = {key: float(value) for key, value in chosen.items() if key != "packing"}
+        counts = {"searches": self._searches, "adopted": self._adopted, "window": self._load.size}
+        whole = {**counts, "packing": list(VARIANTS).index(chosen.packing)}
+        return {**numbers, **{key: float(value) for key, value in whole.items()}}
 
 
 def _row(point: Point) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +61,8 @@ class Window:
             raise BadInput(f"a window of {len(self.snapshots)} snapshot: it takes {SNAPSHOTS_LEAST} to see a scaling")
         if missing := [name for name in self.layout.operators if self.places.get(name) not in self.hosts]:
             raise BadInput(f"operator '{missing[0]}' of a window is on no host")
+        if self.limits.clamp(len(self.hosts)) != len(self.hosts):
+            raise BadInput(f"a window that begins with {len(self.hosts)} hosts does not fit the limits ({self.limits})")
 
     @classmethod
     def figure_3(cls) -> Window:
@@ -117,14 +119,13 @@ class Window:
         names, index = self.layout.operators, {name: n for n, name in enumerate(self.layout.operators)}
         near = [[index[other] for other in self.layout.beside[name]] for name in names]
         loads = np.array([[seen.loads[name] for name in names] for seen in self.snapshots], dtype=np.int64)
-        state_mb = self.snapshots[0].state_mb
         return Arrays(
             loads=np.ascontiguousarray(loads.transpose(0, 2, 1)),
             peaks=np.array([[seen.peaks_ms[name] for name in names] for seen in self.snapshots], dtype=np.int64),
             latency=np.array([list(seen.latency_ms) for seen in self.snapshots], dtype=np.int64),
             query=np.array([self.layout.queries[name] for name in names], dtype=np.int64),
-            # Whoever has a large state is hard to move, and comes first.
-            hard=np.array(sorted(range(len(names)), key=lambda n: -state_mb[names[n]]), dtype=np.int64),
+            # Whoever has a large state is hard to move, and comes first. A live query's state grows and is dropped.
+            hard=np.array([_hardest(seen.state_mb, names) for seen in self.snapshots], dtype=np.int64),
             near_from=np.cumsum([0, *map(len, near)], dtype=np.int64),
             near=np.array([other for each in near for other in each], dtype=np.int64),
             places=np.array([self.hosts.index(self.places[name]) for name in names], dtype=np.int64),
@@ -140,6 +141,10 @@ class Window:
                 dtype=np.int64,
             ),
         )
+
+
+def _hardest(state_mb: Mapping[str, float], names: Sequence[str]) -> list[int]:
+    return sorted(range(len(names)), key=lambda number: -state_mb[names[number]])
 
 
 class _Shown:

@@ -78,21 +78,44 @@ class Tuned:
         self._history: deque[Observation] = deque(maxlen=longest + 1)
         self._starts = StartTimes(job.kinds[0].start_s)
         self._since = self._searches = self._adopted = 0
+        self._recalled: Mapping[str, float] | None = None
         self.memory_s = max(self._policy.memory_s, longest * job.tick_s)
+
+    def recall(self, signals: Mapping[str, float]) -> None:
+        """What was adopted may be days old: a restart takes it from the journal, and repeats no search."""
+        self._recalled = signals if {*self._signals()} <= {*signals} else None
 
     def decide(self, seen: Observation) -> Decision:
         self._starts.note(seen)
         self._history.append(seen)
-        note = self._tuned(seen)
+        # In workers, as paper 2 counts hosts.
+        needed = float(self._job.workers_for(seen.input_rate))
+        note = self._tuned(needed) if self._recalled is None else self._resume(needed, self._recalled)
+        self._recalled = None
         decision = self._policy.decide(seen)
-        counts = {"searches": float(self._searches), "adopted": float(self._adopted)}
         adopted = {f"{key} adopted": float(value) for key, value in self._given.items()}
-        return Decision(decision.target, decision.reason + note, {**decision.signals, **counts, **adopted})
+        return Decision(decision.target, decision.reason + note, {**decision.signals, **self._signals(), **adopted})
 
-    def _tuned(self, seen: Observation) -> str:
-        """Where the load has changed, counted in workers as paper 2 counts hosts, search."""
-        needed = self._job.workers_for(seen.input_rate)
-        has_changed = self._load.add(float(needed)) > 0
+    def _signals(self) -> dict[str, float]:
+        """What a restart needs beside the adopted parameters."""
+        counts = {"searches": self._searches, "adopted": self._adopted, "window": self._load.size}
+        return {**{key: float(value) for key, value in counts.items()}, "expected start_s": self._starts.expected_s}
+
+    def _resume(self, needed: float, signals: Mapping[str, float]) -> str:
+        """The parameters and the counts that the journal tells."""
+        self._load.recall(needed, int(signals["window"]))
+        searches, self._adopted = int(signals["searches"]), int(signals["adopted"])
+        self._since = self._since + 1 if searches == self._searches else 0
+        self._searches, self._starts.expected_s = searches, signals["expected start_s"]
+        keys = {key: f"{key} adopted" for key in self._space}
+        given = self._typed({key: signals[name] for key, name in keys.items() if name in signals})
+        if given != self._given:
+            self._adopt(given)
+        return ""
+
+    def _tuned(self, needed: float) -> str:
+        """Where the load has changed, search."""
+        has_changed = self._load.add(needed) > 0
         self._since += 1
         if not has_changed or self._since < self._shortest or len(self._history) <= self._shortest:
             return ""
@@ -117,13 +140,16 @@ class Tuned:
         late, cost = value(self._given)
         if not (found.value[0], found.value[1]) < (late, (1 - WORTH) * cost):
             return ""
-        self._given = self._typed(found.point)
-        self._policy = self._maker(self._job, **self._given)
-        for each in list(self._history)[:-1]:  # what it would know, had it been there
-            self._policy.decide(each)
+        self._adopt(self._typed(found.point))
         self._adopted += 1
         chosen = ",".join(f"{key}={each:g}" for key, each in self._given.items())
         return f"; tuned on {len(world.load.arrivals)} ticks: {chosen}"
+
+    def _adopt(self, given: Mapping[str, Any]) -> None:
+        self._given = given
+        self._policy = self._maker(self._job, **given)
+        for each in list(self._history)[:-1]:  # what it would know, had it been there
+            self._policy.decide(each)
 
     def _typed(self, point: Point) -> dict[str, Any]:
         known = parameters_of(self._maker)

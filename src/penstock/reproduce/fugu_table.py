@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 
@@ -44,18 +44,17 @@ class Table:
                 self._results[world, each] for each in sorted(BASELINES, key=lambda n: self.trade_off(world, n))[:3]
             )
         own = {each: run for (of, each), run in self._results.items() if of == world}
-        chosen = [run for each, run in own.items() if each.startswith(f"{called.removesuffix(' best')} ")]
-        return _mean([min(chosen, key=lambda run: run.violations)]) if called.endswith(" best") else _mean(chosen)
+        chosen = {each: run for each, run in own.items() if each.startswith(f"{called.removesuffix(' best')} ")}
+        if called.endswith(" best"):  # "analogously" (§5.3): by the same metric
+            return _mean([chosen[min(chosen, key=lambda each: _trade_off(chosen[each], chosen.values()))]])
+        return _mean(chosen.values())
 
     def row(self, world: str) -> dict[str, Pair]:
         return {what: self[world, what] for what in ("naive", "top 3", OURS, PRINTED, "rl", "rl best")}
 
     def trade_off(self, world: str, called: str) -> float:
         """The mean of cost and violations, each relative to the largest of the 16 (§5.1)."""
-        runs = [self._results[world, each] for each in BASELINES]
-        run = self[world, called]
-        most = max(each.violations for each in runs) or 1
-        return (run.cost / max(each.cost for each in runs) + run.violations / most) / 2
+        return _trade_off(self._results[world, called], [self._results[world, each] for each in BASELINES])
 
     def rank(self, world: str, called: str) -> float:
         """1 is the best of the 16; equals share a rank."""
@@ -108,6 +107,11 @@ class Table:
     def is_beaten(self, world: str) -> bool:
         tuned = self[world, OURS]
         return all(run.cost > tuned.cost for run in self.statics(world) if run.violations <= tuned.violations)
+
+
+def _trade_off(run: Result, among: Collection[Result]) -> float:
+    most = max(each.violations for each in among) or 1
+    return (run.cost / max(each.cost for each in among) + run.violations / most) / 2
 
 
 def _mean(runs: Iterable[Result]) -> Pair:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.core.bounds import between
@@ -17,7 +17,7 @@ from penstock.policies.registry import POLICIES, Named
 from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 from penstock.sim.workloads import Load
-from penstock.solvers.search import recursive_random
+from penstock.solvers.search import Found, recursive_random
 from penstock.solvers.space import Choice, Point, Range, Space
 
 INTERVALS_LEAST = 20
@@ -63,41 +63,72 @@ class Tuned:
     evaluations: int
     train: Part
     test: Part
+    assumed: Mapping[str, str] = field(default_factory=dict)
+    """What nobody gave. A replay of one part alone would assume another peak, and with it other limits."""
 
     @property
     def name(self) -> str:
         """The policy with its parameters, as `--policy` takes it."""
-        given = ",".join(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in
-                         self.parameters.items())  # fmt: skip
-        return f"{self.policy.partition(':')[0]}:{given}" if given else self.policy
+        first, _, rest = self.policy.partition(":")
+        bare = f"{first}:{rest.partition(':')[0]}" if first.endswith(".py") else first
+        given = ",".join(f"{key}={value}" for key, value in self.parameters.items())
+        return f"{bare}:{given}" if given else self.policy
+
+
+Values = tuple[float, ...]
+"""What is minimised: the violations beyond what is allowed, then the cost."""
+Done = Callable[[float], None]
+Search = Callable[[Scenario, Named, Budget, Done], Found[Values]]
+
+
+def searched(train: Scenario, named: Named, budget: Budget, done: Done = lambda _: None) -> Found[Values]:
+    """The best of so many settings, one after the other."""
+    tried = 0
+
+    def value(point: Point) -> Values:
+        nonlocal tried
+        tried += 1
+        done(tried / budget.evaluations)
+        return worth(train, named, budget, point)
+
+    return recursive_random(value, space_of(named), budget.evaluations, budget.seed)
+
+
+def worth(train: Scenario, named: Named, budget: Budget, point: Point) -> Values:
+    """What a setting comes to on a load."""
+    try:
+        found = _score(train, _with(named, point))
+    except BadInput:  # thresholds that cross, say: the space is a box, and what makes sense is not
+        return math.inf, math.inf
+    return max(0.0, found.violation_share - budget.violations), found.cost
 
 
 def tune(
-    scenario: Scenario, named: Named, budget: Budget | None = None, done: Callable[[float], None] = lambda _: None
+    scenario: Scenario,
+    named: Named,
+    budget: Budget | None = None,
+    done: Done = lambda _: None,
+    search: Search = searched,
 ) -> Tuned:
     """The parameters that miss the objective no longer than allowed in the first part, and cost the least there."""
     budget = budget or Budget()
     space = space_of(named)
     train, test = divided(scenario, budget.train)
-    tried, weight = 0, budget.evaluations + 2 * PART_WEIGHT
-
-    def value(point: Point) -> tuple[float, ...]:
-        nonlocal tried
-        tried += 1
-        done(tried / weight)
-        try:
-            found = _score(train, _with(named, point))
-        except BadInput:  # thresholds that cross, say: the space is a box, and what makes sense is not
-            return math.inf, math.inf
-        return max(0.0, found.violation_share - budget.violations), found.cost
-
-    found = recursive_random(value, space, budget.evaluations, budget.seed)
-    best = _with(named, found.point)
-    parts = []
-    for each in (train, test):
-        parts.append(_part(each, named, best))
-        done(1 - (2 - len(parts)) * PART_WEIGHT / weight)
-    return Tuned(named.name, dict(best.parameters), found.evaluations, *parts)
+    weight = budget.evaluations + 2 * PART_WEIGHT
+    found = search(train, named, budget, lambda share: done(share * budget.evaluations / weight))
+    if found.value[0] == math.inf:
+        raise BadInput(f"policy {named.name}: all {found.evaluations} settings tried are refused: {found.point}")
+    best, untuned = _with(named, found.point), _untuned(named, space)
+    first = _part(train, named, best)
+    before = max(0.0, first.untuned_violation_share - budget.violations), first.untuned_cost
+    if untuned and before <= found.value:
+        # A short search may well find nothing better than what is there.
+        best = _with(named, untuned)
+        first = replace(first, cost=first.untuned_cost, violation_share=first.untuned_violation_share)
+    done(1 - PART_WEIGHT / weight)
+    rest = _part(test, named, best)
+    done(1.0)
+    return Tuned(named.name, dict(best.parameters), found.evaluations, first, rest, dict(scenario.assumed))
 
 
 def space_of(named: Named) -> Space:
@@ -109,10 +140,18 @@ def space_of(named: Named) -> Space:
         if key not in parameters_of(named.maker):
             raise unknown(f"parameter of {named.name} in its space", str(key), parameters_of(named.maker))
     left = {key: axis for key, axis in space.items() if key not in named.parameters}
+    if space and not left:
+        raise BadInput(f"policy {named.name} has nothing left to tune: its name sets {', '.join(space)}")
     if not left:
         known = ", ".join(name for name, maker in POLICIES.items() if hasattr(maker, "space"))
         raise BadInput(f"policy {named.name} has nothing to tune: a class needs a `space`, as {known} have")
     return left
+
+
+def _untuned(named: Named, space: Space) -> Point:
+    """The defaults of what is searched; nothing where one has none, or is of another kind."""
+    defaults = {key: parameters_of(named.maker)[key].default for key in space}
+    return defaults if all(isinstance(value, (int, float, str)) for value in defaults.values()) else {}
 
 
 def divided(scenario: Scenario, share: float) -> tuple[Scenario, Scenario]:
