@@ -28,7 +28,7 @@ from penstock.core.objective import Objective
 from penstock.core.responses import Responses
 from penstock.live.kafka import Broker
 from penstock.live.log_fleet import LogFleet
-from penstock.live.share_demand import costs_s, measured_demand
+from penstock.live.share_demand import costs_s, settled_demand
 from penstock.live.share_plant import SINK, SharePlant
 from penstock.live.share_run import RoleRecords, SharesWanted, controlled, warm_fleet
 from penstock.models.arrivals import fit_maps, poisson
@@ -136,7 +136,7 @@ def _costs_s(fleet: LogFleet, reader: RoleRecords) -> dict[str, float]:
     for name in OPERATORS:
         fleet.limit(name, 1.0)
     if not path.exists():
-        found = measured_demand(fleet, reader, LEARN_S)
+        found = settled_demand(fleet, reader, LEARN_S)
         figures = {name: {"cpu_s": d.mean_s, "error_s": d.error_s, "idle": d.idle} for name, d in found.items()}
         path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     told = json.loads(path.read_text())

@@ -15,7 +15,7 @@ from penstock.core.objective import Objective
 from penstock.live.log_fleet import need_groups
 from penstock.live.log_records import Records
 from penstock.live.resources import hold
-from penstock.live.share_demand import costs_s, measured_demand
+from penstock.live.share_demand import costs_s, measured_demand, settled_demand
 from penstock.live.share_plant import SharePlant
 from penstock.live.share_run import SharesWanted, checked
 from penstock.models.arrivals.spaced import SpacedArrivals
@@ -151,6 +151,23 @@ def test_cpu_that_falls_as_lines_grow_is_put_down_to_the_lines() -> None:
     found = measured_demand(fleet, reader, 0.2, sleep)["matcher"]
     assert found.idle == 0
     assert 0.9 < found.mean_s * len(sent) / fleet.used["matcher"] < 1.1
+
+
+def test_a_cost_is_measured_until_lines_get_no_cheaper() -> None:
+    fleet, reader = Fleet(), Reader()
+    costs, windows = iter([1.0, 0.5, 0.3, 0.2, 0.1, 0.1, 0.1, 0.1]), list[float]()
+
+    def sleep(_: float) -> None:
+        before_s, cost = time.time(), next(costs)
+        time.sleep(0.02)
+        for name in fleet.used:
+            fleet.used[name] += 100 * cost
+        sent = list(np.linspace(before_s, time.time(), 100))
+        reader.next = {**SILENT, PARSED: records(sent, 0.0), MATCHED: records(sent, 0.0)}
+        windows.append(cost)
+
+    assert settled_demand(fleet, reader, 0.001, sleep)["parser"].mean_s == pytest.approx(0.1, rel=0.1)
+    assert windows == [1.0, 0.5, 0.3, 0.2, 0.1, 0.1, 0.1]  # two beside a third that is no dearer
 
 
 def test_an_operator_that_needs_more_than_the_least_share_without_lines_is_refused() -> None:

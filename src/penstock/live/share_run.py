@@ -25,7 +25,7 @@ from penstock.live.log_records import LogRecords, Records
 from penstock.live.pause import Pause
 from penstock.live.policy_thread import PolicyThread, built
 from penstock.live.recorder import Recorder, live_header
-from penstock.live.share_demand import costs_s, measured_demand
+from penstock.live.share_demand import WINDOWS_LEAST, WINDOWS_MOST, costs_s, settled_demand
 from penstock.live.share_plant import SharePlant
 from penstock.models.capacity import linear
 from penstock.pipeline.session import session
@@ -109,8 +109,9 @@ def learnt_costs(wanted: SharesWanted, fleet: LogFleet, reader: RoleRecords) -> 
         return {name: cost / OPERATORS[name].cores for name, cost in wanted.costs_s.items()}
     for name in OPERATORS:
         fleet.limit(name, 1.0)
-    log.info("measuring for %.0f s what a line costs each operator", wanted.learn_s)
-    demands = measured_demand(fleet, reader, wanted.learn_s)
+    least, most = (windows * wanted.learn_s for windows in (WINDOWS_LEAST, WINDOWS_MOST))
+    log.info("measuring what a line costs each operator, until it settles: %.0f to %.0f s", least, most)
+    demands = settled_demand(fleet, reader, wanted.learn_s)
     for name, each in demands.items():
         told = (
             f"{1e3 * each.mean_s:.2f} ± {1e3 * each.error_s:.2f} ms of CPU a line, {each.idle:.3f} cores without lines"
