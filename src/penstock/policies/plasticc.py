@@ -20,11 +20,12 @@ from penstock.policies.plasticc_plan import Plan, check_spans, paid_since, steps
 from penstock.policies.plasticc_price import Prices
 from penstock.policies.plasticc_shared import Horizon, SharedPlan
 from penstock.solvers.initial import deploy
+from penstock.solvers.joint import joint
 from penstock.solvers.layout import Interval, Layout, Machine, hours_end
 from penstock.solvers.lookahead import Planned, Rules, look_ahead
 from penstock.solvers.two_stage import two_stage
 
-PLANNERS = {"greedy": look_ahead, "two-stage": two_stage}
+PLANNERS = {"greedy": look_ahead, "joint": joint, "two-stage": two_stage}
 
 
 class Plasticc:
@@ -166,6 +167,8 @@ class Plasticc:
             there_s = np.clip(ends_s - up_s, 0.0, self._step_s)
             core_s = kind.speed * np.asarray(factors[worker.name]) * there_s
             left_s = hours_end(since_s.get(worker.name, seen.time_s), seen.time_s, self._prices.unit_s)
+            if worker.name in since_s and left_s > self._prices.unit_s - 1e-6:
+                left_s = 0.0  # its hour ends with this very tick: it may still be given up
             machine = Machine(worker.name, worker.kind, max(1, int(kind.cores)), core_s, self._prices.of(kind))
             found.append(replace(machine, ends=left_s / self._step_s))
         return found
