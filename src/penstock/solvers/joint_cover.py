@@ -89,6 +89,8 @@ class Cover:
 
     def fill(self) -> None:
         """Cores that are there, each for whoever lacks most: the slowest that is enough, or else the fastest."""
+        if not len(self.speed):
+            return
         is_here: npt.NDArray[np.bool_] = np.ones(len(self.speed), dtype=np.bool_)
         is_here[[each for each in self.due if each not in self.bought]] = False
         while not self.is_met:
