@@ -24,6 +24,7 @@ from penstock.sim.series import read_series
 from penstock.sim.specs import PlacedSpec, WorkerSpec
 from penstock.sim.variability import EC2_CORES, GeneratedSpeeds
 from penstock.sim.workloads import Load
+from penstock.solvers.joint import joint
 from penstock.solvers.layout import Interval, Layout, Machine
 from penstock.solvers.lookahead import Offer, Rules, look_ahead
 
@@ -117,15 +118,18 @@ def main(*options: str) -> None:
 def planning() -> None:
     rules = Rules(0.8, 0.9, 0.002, 43200.0, (OFFER,), machines_max=5000)
     for operators, machines, most in ((30, 100, "20 ms"), (300, 1000, "2 s")):
-        look_ahead(layout(operators, machines, 0), rules)  # compiles
-        taken = []
-        for seed in range(1, 8):
-            begun_layout = layout(operators, machines, seed)
-            begun = time.perf_counter()
-            planned = look_ahead(begun_layout, rules)
-            taken.append(time.perf_counter() - begun)
         what = f"{operators} operators, {STEPS} steps, {machines} machines"
-        print(f"a plan for {what}: {median(taken) * 1000:.1f} ms ({len(planned.launches)} launches); asked: {most}")
+        for name, plan, asked in (("a plan", look_ahead, f"; asked: {most}"), ("a joint plan", joint, "")):
+            plan(layout(operators, machines, 0), rules)  # compiles
+            taken, used = [], []
+            for seed in range(1, 8):
+                begun_layout = layout(operators, machines, seed)
+                begun, before = time.perf_counter(), time.process_time()
+                planned = plan(begun_layout, rules)
+                taken.append(time.perf_counter() - begun)
+                used.append(time.process_time() - before)
+            times = f"{median(taken) * 1000:.1f} ms ({median(used) * 1000:.1f} ms of CPU)"
+            print(f"{name} for {what}: {times}, {len(planned.launches)} launches{asked}")
     taken = []
     for seed in range(3):
         scenario = world(seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import numpy as np
 from penstock.models.compiled import compiled
 from penstock.models.flow_table import Floats, FlowTable, Ints
 
-# Pairs are tried where there are few: 300 operators with three alternates have 180,000.
+# Pairs are tried where there are few: 300 operators with three alternates have 180,000. More are switched at once.
 SINGLES_MOST = 100
 
 
@@ -94,7 +93,7 @@ class _Tables:
     def climbed(self, begun: Ints, whole: bool) -> Ints:
         best, score = begun, float(self.scores(begun[None, :], whole)[0])
         while True:
-            for batch in self._around(best):
+            for batch in self._around(best, score, whole):
                 scores = self.scores(batch, whole)
                 highest = int(scores.argmax())
                 if scores[highest] > score + 1e-12:
@@ -103,27 +102,42 @@ class _Tables:
             else:
                 return best
 
-    def _around(self, active: Ints) -> Iterable[Ints]:
-        """One switch; two switches at once."""
-        singles = [
-            (place, number)
-            for place, count in enumerate(self.counts)
-            for number in range(count)
-            if number != active[place]
-        ]
-        if not singles:
+    def _around(self, active: Ints, score: float, whole: bool) -> Iterable[Ints]:
+        """Of many operators, all switches that are better by themselves, half of them, a quarter; one switch; two."""
+        numbers = np.arange(self.values.shape[1])
+        is_other = (numbers[None, :] < self.counts[:, None]) & (numbers[None, :] != active[:, None])
+        places, kinds = np.nonzero(is_other)
+        if not len(places):
             return
-        yield _switched(active, [(each,) for each in singles])
-        pairs = [pair for pair in itertools.combinations(singles, 2) if pair[0][0] != pair[1][0]]
-        if pairs and len(singles) <= SINGLES_MOST:
-            yield _switched(active, pairs)
+        singles = _switched(active, [(places, kinds)])
+        if len(places) > SINGLES_MOST:
+            gains = self.scores(singles, whole) - score
+            better = np.argsort(-gains)[: int((gains > 1e-12).sum())]
+            yield from self._several(active, (places[better], kinds[better]))
+        yield singles
+        if len(places) <= SINGLES_MOST:
+            left, right = np.triu_indices(len(places), 1)
+            apart = places[left] != places[right]
+            left, right = left[apart], right[apart]
+            if len(left):
+                yield _switched(active, [(places[left], kinds[left]), (places[right], kinds[right])])
+
+    def _several(self, active: Ints, better: tuple[Ints, Ints]) -> Iterable[Ints]:
+        places, kinds = better
+        count = len(places)
+        while count > 1:
+            several = active.copy()
+            # Of one operator, the best is the last to be set.
+            several[places[:count][::-1]] = kinds[:count][::-1]
+            yield several[None, :]
+            count //= 2
 
 
-def _switched(active: Ints, switches: Sequence[tuple[tuple[int, int], ...]]) -> Ints:
-    found = np.repeat(active[None, :], len(switches), axis=0)
-    rows = np.arange(len(switches))
-    for each in np.array(switches, dtype=np.int64).transpose(1, 0, 2):
-        found[rows, each[:, 0]] = each[:, 1]
+def _switched(active: Ints, switches: Sequence[tuple[Ints, Ints]]) -> Ints:
+    """A row for each switch, or for each pair of them."""
+    found = np.repeat(active[None, :], len(switches[0][0]), axis=0)
+    for places, kinds in switches:
+        found[np.arange(len(places)), places] = kinds
     return found
 
 

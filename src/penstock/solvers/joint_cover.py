@@ -108,12 +108,27 @@ class Cover:
             options = [*self._renewals(), *(self._rentals(offers) if self.most > 0 else ())]
             if not options:
                 return
-            _, machine, offer = max(options, key=lambda each: each[0])
+            machine, offer = self._best(options)
             if offer is None:
                 self.bought[machine], self.stays[machine] = self.due[machine], 1.0
             else:
                 machine = self.rent(offer)
             self._spread(machine)
+
+    def _best(self, options: list[_Option]) -> tuple[int, Offer | None]:
+        """The one that gives most for a dollar; those that could not, with all of their power, are not looked at."""
+        lacks = np.maximum(np.maximum(self.lacks, self.ahead), 0.0)
+        # Where nothing else is left, these too.
+        of_dear = np.where(self.needs_little, lacks, 1e-3 * lacks)
+        lacks, of_dear = np.sort(lacks)[::-1], np.sort(of_dear)[::-1]
+        most, best = -1.0, options[0]
+        for each in sorted(options, key=lambda each: -each.most):
+            if each.most <= most:
+                break
+            given = _given(of_dear if each.kind in self.dear else lacks, each.speed, each.cores)
+            if given / each.price > most:
+                most, best = given / each.price, each
+        return best.machine, best.offer
 
     def rent(self, offer: Offer) -> int:
         self.speed, self.left = np.append(self.speed, offer.speed), np.append(self.left, offer.cores)
@@ -143,31 +158,51 @@ class Cover:
     def _used(self, machine: int) -> float:
         return float(self.speed[machine]) * sum(where.count(machine) for where in self.places)
 
-    def _renewals(self) -> Iterator[tuple[float, int, Offer | None]]:
+    def _renewals(self) -> Iterator[_Option]:
         for machine, price in self.due.items():
             if machine not in self.bought and self.speed[machine] > 0:
-                given = self._gives(self.kinds[machine], float(self.speed[machine]), int(self.left[machine]))
                 # What runs already comes first among equals.
-                yield 1.01 * given / max(price, 1e-12), machine, None
+                yield _Option(
+                    machine,
+                    None,
+                    self.kinds[machine],
+                    float(self.speed[machine]),
+                    int(self.left[machine]),
+                    max(price, 1e-12) / 1.01,
+                )
 
-    def _rentals(self, offers: Sequence[Offer]) -> Iterator[tuple[float, int, Offer | None]]:
+    def _rentals(self, offers: Sequence[Offer]) -> Iterator[_Option]:
         least = float(np.maximum(self.ahead, 0.0).sum()) / self.most
         for offer in [each for each in offers if each.speed * each.cores >= least] or offers:
-            yield self._gives(offer.kind, offer.speed, offer.cores) / max(offer.price, 1e-12), -1, offer
-
-    def _gives(self, kind: str, speed: float, cores: int) -> float:
-        """Power that its cores give to those who lack it."""
-        lacks = np.maximum(np.maximum(self.lacks, self.ahead), 0.0)
-        if kind in self.dear:
-            # Where nothing else is left, these too.
-            lacks[~self.needs_little] *= 1e-3
-        # Whole cores first; then what is left of each, the largest first.
-        lacks = np.sort(lacks)[::-1]
-        whole = np.floor(lacks / speed + SURE)
-        full = min(float(cores), float(whole.sum()))
-        rest = np.sort(np.maximum(lacks - whole * speed, 0.0))[::-1][: int(cores - full)]
-        return full * speed + float(rest.sum())
+            yield _Option(-1, offer, offer.kind, offer.speed, offer.cores, max(offer.price, 1e-12))
 
     def _spread(self, machine: int) -> None:
         while self.left[machine] > 0 and not self.is_met:
             self.give(int(self.lacks.argmax()), machine)
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """A machine that may be bought: for another hour, or a new one."""
+
+    machine: int
+    offer: Offer | None
+    kind: str
+    speed: float
+    cores: int
+    price: float
+
+    @property
+    def most(self) -> float:
+        """Power for a dollar, if all of it is of use."""
+        return self.speed * self.cores / self.price
+
+
+def _given(lacks: Floats, speed: float, cores: int) -> float:
+    """Power that cores give to those who lack it, by falling need: whole cores, then what is left, largest first."""
+    whole = np.floor(lacks / speed + SURE)
+    full = min(float(cores), float(whole.sum()))
+    if full >= cores:
+        return cores * speed
+    rest = np.sort(np.maximum(lacks - whole * speed, 0.0))[::-1][: int(cores - full)]
+    return full * speed + float(rest.sum())
