@@ -194,7 +194,7 @@ def _errors(found: Outcomes) -> Iterator[Claim]:
     text = "the joint planner, 30 min, variance: Θ for errors of 0, 5 … 20 %, and Ω at 20 %"
     yield Claim("fig6-joint", text, None, f"{shown} ({found.mean(names[-1], 'relative'):.3f})", None, _LITERAL)
     bent = [found.mean(f"{minutes} min, error 0.2, variance", "profit") for minutes in ERROR_MINUTES["variance"]]
-    text = "Figure 6: at 20 % profit rises with the interval and then falls: 10, 20, 30, 60 min"
+    text = "Figure 6: at 20 % profit rises with the interval and then falls: 10, 20 … 60 min"
     holds = max(bent) > max(bent[0], bent[-1])
     yield Claim("fig6-bends", text, "bends", " ".join(f"{each:.3f}" for each in bent), holds, _SHORT)
 

@@ -15,7 +15,7 @@ from penstock.runs.replayed import replay
 
 MINUTES = (10, 20, 30, 40, 50, 60)
 ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2)
-ERROR_MINUTES = {"variance": (10, 20, 30, 60), "deviation": (10, 60)}
+ERROR_MINUTES = {"variance": MINUTES, "deviation": (10, 60)}
 """Readings of the paper's "variance e/2", and the intervals that each is shown for."""
 BIASES = (-0.05, 0.0, 0.05)
 PREDICTING = ("wpa", "wpo", "wpp")
