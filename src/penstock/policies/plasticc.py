@@ -34,8 +34,9 @@ class Plasticc:
     Every `plan_s`, a plan for the next `interval_s`: the least that keeps the relative throughput in its band, by one
     instance more or less or another alternate, whichever profits more. Workers are launched ahead by their start;
     those without instances go when their paid hour ends. With the forecasts caf, waaf, wpa, wpo and wpp it plans when
-    the throughput has left its band. Where nobody can place operators, all workers serve all of them, and the plan is
-    of workers and alternates (`plasticc_shared`).
+    the throughput has left its band. `planner=joint` chooses all of ten minutes together, and not one change at a
+    time. Where nobody can place operators, all workers serve all of them, and the plan is of workers and alternates
+    (`plasticc_shared`).
     """
 
     source: ClassVar[str] = "paper 3, Algorithm 1"
