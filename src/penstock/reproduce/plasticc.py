@@ -41,8 +41,8 @@ _SHORT = "the bound grows from 0 to 2ê over the interval, however short: ours l
 _BACKLOG = "an optimist serves less than Ω̂: what it saves is what it does not deliver"
 _START = "at their own targets, so Ω differs"
 _JOINT = (
-    "alternates are chosen by what they and all behind them cost for an hour, which the walk, that weighs one alternate"
-    " against one VM, cannot see. Found on repeats 0 and 1, on which it was written"
+    "alternates are chosen by what they and all behind them cost for an hour, while the walk weighs one alternate"
+    " against one VM: Γ is higher for the same money. It was written on repeats 0 and 1"
 )
 _CHARGE = "a VM for its hour against a value for the rest of the interval: next to no difference here"
 
