@@ -25,7 +25,7 @@ NEAR = 0.005
 OURS = "PLAStiCC 30 min"
 _SIGMA = (
     "a percentage of Θ says what σ was: read Γ, μ and Ω beside it. At the mean speed, the power that the best"
-    " alternates need costs 178 dollars on average over three repeats; those that keep Ω pay 191 to 199 (WPP: 272)"
+    " alternates need costs 178 dollars on average over three repeats; those that keep Ω pay 190 to 199 (WPP: 272)"
 )
 _VIOLATORS = "profit alone ranks those first that deliver too little: WAAF does; at equal Ω the two are near each other"
 _WPA = (
@@ -42,7 +42,7 @@ _BACKLOG = "an optimist serves less than Ω̂: what it saves is what it does not
 _START = "at their own targets, so Ω differs"
 _JOINT = (
     "alternates are chosen by what they and all behind them cost for an hour, while the walk weighs one alternate"
-    " against one VM: Γ is higher for the same money. It was written on repeats 0 and 1"
+    " against one VM: Γ is higher for the same money. It was written on repeats 0 and 1; not tested for significance"
 )
 _CHARGE = "a VM for its hour against a value for the rest of the interval: next to no difference here"
 
