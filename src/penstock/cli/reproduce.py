@@ -20,7 +20,7 @@ holding, with the reason; one that cannot be told from what was published has a 
 
   mst    paper 1 (Imai): validation points (§5.2), training subsets (Table 1), elastic scheduling (Table 3)
   plasticc  paper 3 (Kumbhare): look-ahead against reactive scheduling (Figures 5-7), at equal throughput too:
-         some 430 runs of twelve hours as one Spark job, twenty minutes on two cores (--quick: three)
+         some 440 runs of twelve hours as one Spark job, ten minutes on two cores (--quick: three)
   fugu   paper 2 (Heinze): the cost function's example, cost and violations of 16 static configurations, of the online
          tuner and of reinforcement learning in nine scenarios; some 500 runs as one Spark job, ten minutes on two cores
   mead   paper 4 (Russo Russo): queueing models beside measured (Figure 3), response and CPU shares by model and bound
