@@ -129,6 +129,8 @@ def _colour(row: int) -> str:
 
 def _svg(width: float, height: float, parts: Sequence[str]) -> str:
     style = 'font-family="system-ui, sans-serif" font-size="12" fill="#333"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" {style}>'
+    # One panel alone would fill a page, and have letters three times as large as those of three.
+    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>'
     inside = "\n".join(parts)
     return f'{head}\n<rect width="100%" height="100%" fill="white"/>\n{inside}\n</svg>\n'
