@@ -50,6 +50,36 @@ def test_a_stream_is_described_fitted_and_priced(
     assert 0.5 < found["fit"]["0.5"]["mean"] < 2
 
 
+def test_ties_are_taken_out_for_the_fit_and_not_out_of_the_statistics(
+    tmp_path: Path, gaps_s: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tied = np.where(np.random.default_rng(2).random(len(gaps_s)) < 0.1, 0.0, gaps_s)
+    trace = tmp_path / "tied.txt"
+    trace.write_text("\n".join(map(repr, tied.tolist())))
+    found = record(capsys, str(trace), "--kind", "iat", "--method", "em")
+    away = tied - tied.mean()
+    assert found["rate"] == pytest.approx(1 / tied.mean())
+    assert found["scv"] == pytest.approx(tied.var() / tied.mean() ** 2)
+    assert found["skewness"] == pytest.approx(float(np.mean(away**3) / tied.std() ** 3))
+    assert found["autocorrelation"]["10"] == pytest.approx(float(away[10:] @ away[:-10] / (away @ away)))
+    assert found["dispersion_by_gaps"]["10"] == pytest.approx(
+        float(tied.reshape(-1, 10).sum(axis=1).var() / 10 / tied.mean() ** 2)
+    )
+    assert any("in batches" in note for note in found["notes"])
+
+
+def test_an_outage_is_left_out_of_the_fit_and_of_what_the_fit_is_held_against(
+    tmp_path: Path, gaps_s: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, broken = tmp_path / "plain.txt", tmp_path / "broken.txt"
+    plain.write_text("\n".join(map(repr, gaps_s.tolist())))
+    broken.write_text("\n".join(map(repr, [*gaps_s.tolist(), 1e5])))
+    one, two = (record(capsys, str(path), "--kind", "iat", "--method", "em") for path in (plain, broken))
+    assert "1 gaps of more than 50 times" in two["notes"][0]
+    for key in ("rate", "scv", "fit", "headroom"):
+        assert one[key] == two[key]
+
+
 def test_the_same_stream_is_the_same_in_every_form(
     tmp_path: Path, gaps_s: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
