@@ -78,7 +78,8 @@ def summary(gaps_s: Floats, wanted: Wanted) -> Summary:
     latest = gaps_s[-wanted.window :]
     fitted = fit_maps(latest, wanted.method, best=1, rng=np.random.default_rng(wanted.seed))[0]
     bound_s = wanted.bound_s or BOUND_GAPS * stream.mean_s
-    return Summary(stream, fitted, headroom(fitted, bound_s, wanted.percentile), _fits(fitted, Window.as_seen(latest).gaps))
+    fits = _fits(fitted, Window.as_seen(latest).gaps)
+    return Summary(stream, fitted, headroom(fitted, bound_s, wanted.percentile), fits)
 
 
 def _fits(fitted: FittedMap, gaps: Floats) -> dict[float, tuple[float, float]]:
