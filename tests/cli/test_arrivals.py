@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import xml.etree.ElementTree
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,30 @@ def test_the_same_stream_is_the_same_in_every_form(
     for key in ("rate", "scv", "headroom"):
         assert one[key] == pytest.approx(two[key], rel=1e-3)
     assert one["objective"] == {"bound_s": 1.0, "percentile": None}
+
+
+def test_the_autocorrelation_is_drawn_as_it_is_and_as_it_was_fitted(
+    tmp_path: Path, gaps_s: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace, picture = tmp_path / "gaps.txt", tmp_path / "lags.svg"
+    trace.write_text("\n".join(map(repr, gaps_s.tolist())))
+    found = record(capsys, str(trace), "--kind", "iat", "--method", "kpc", "--plot", str(picture))
+    drawn = xml.etree.ElementTree.parse(picture).getroot()
+    dots = [each for each in drawn if each.tag.endswith("circle")]
+    line = next(each.attrib["points"] for each in drawn if each.tag.endswith("polyline"))
+    # The first dot is lag 1: its distance from the fit's first point is that of the two values, on the axis' scale.
+    low, high = (float(each.text or "") for each in _labels(drawn)[:5:4])
+    per_pixel = (high - low) / (440 - 50 - 30)
+    apart = (float(line.split()[0].split(",")[1]) - float(dots[0].attrib["cy"])) * per_pixel
+    seen, fitted = found["autocorrelation"]["1"], found["map"]["autocorrelation"]["1"]
+    assert apart == pytest.approx(seen - fitted, abs=2e-3)
+    assert len(dots) == len(line.split()) > 40
+    for wrong in (tmp_path / "none" / "lags.svg", trace):
+        assert main(["arrivals", str(trace), "--kind", "iat", "--plot", str(wrong)]) == 2
+
+
+def _labels(drawn: Any) -> list[Any]:
+    return [each for each in drawn if each.tag.endswith("text") and each.attrib.get("dominant-baseline") == "middle"]
 
 
 def test_a_person_gets_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
