@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import xml.etree.ElementTree
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,36 @@ def test_a_stream_is_described_fitted_and_priced(
     assert 0.5 < found["fit"]["0.5"]["mean"] < 2
 
 
+def test_ties_are_taken_out_for_the_fit_and_not_out_of_the_statistics(
+    tmp_path: Path, gaps_s: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tied = np.where(np.random.default_rng(2).random(len(gaps_s)) < 0.1, 0.0, gaps_s)
+    trace = tmp_path / "tied.txt"
+    trace.write_text("\n".join(map(repr, tied.tolist())))
+    found = record(capsys, str(trace), "--kind", "iat", "--method", "em")
+    away = tied - tied.mean()
+    assert found["rate"] == pytest.approx(1 / tied.mean())
+    assert found["scv"] == pytest.approx(tied.var() / tied.mean() ** 2)
+    assert found["skewness"] == pytest.approx(float(np.mean(away**3) / tied.std() ** 3))
+    assert found["autocorrelation"]["10"] == pytest.approx(float(away[10:] @ away[:-10] / (away @ away)))
+    assert found["dispersion_by_gaps"]["10"] == pytest.approx(
+        float(tied.reshape(-1, 10).sum(axis=1).var() / 10 / tied.mean() ** 2)
+    )
+    assert any("in batches" in note for note in found["notes"])
+
+
+def test_an_outage_is_left_out_of_the_fit_and_of_what_the_fit_is_held_against(
+    tmp_path: Path, gaps_s: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, broken = tmp_path / "plain.txt", tmp_path / "broken.txt"
+    plain.write_text("\n".join(map(repr, gaps_s.tolist())))
+    broken.write_text("\n".join(map(repr, [*gaps_s.tolist(), 1e5])))
+    one, two = (record(capsys, str(path), "--kind", "iat", "--method", "em") for path in (plain, broken))
+    assert "1 gaps of more than 50 times" in two["notes"][0]
+    for key in ("rate", "scv", "fit", "headroom"):
+        assert one[key] == two[key]
+
+
 def test_the_same_stream_is_the_same_in_every_form(
     tmp_path: Path, gaps_s: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +96,30 @@ def test_the_same_stream_is_the_same_in_every_form(
     for key in ("rate", "scv", "headroom"):
         assert one[key] == pytest.approx(two[key], rel=1e-3)
     assert one["objective"] == {"bound_s": 1.0, "percentile": None}
+
+
+def test_the_autocorrelation_is_drawn_as_it_is_and_as_it_was_fitted(
+    tmp_path: Path, gaps_s: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace, picture = tmp_path / "gaps.txt", tmp_path / "lags.svg"
+    trace.write_text("\n".join(map(repr, gaps_s.tolist())))
+    found = record(capsys, str(trace), "--kind", "iat", "--method", "kpc", "--plot", str(picture))
+    drawn = xml.etree.ElementTree.parse(picture).getroot()
+    dots = [each for each in drawn if each.tag.endswith("circle")]
+    line = next(each.attrib["points"] for each in drawn if each.tag.endswith("polyline"))
+    # The first dot is lag 1: its distance from the fit's first point is that of the two values, on the axis' scale.
+    low, high = (float(each.text or "") for each in _labels(drawn)[:5:4])
+    per_pixel = (high - low) / (440 - 50 - 30)
+    apart = (float(line.split()[0].split(",")[1]) - float(dots[0].attrib["cy"])) * per_pixel
+    seen, fitted = found["autocorrelation"]["1"], found["map"]["autocorrelation"]["1"]
+    assert apart == pytest.approx(seen - fitted, abs=2e-3)
+    assert len(dots) == len(line.split()) > 40
+    for wrong in (tmp_path / "none" / "lags.svg", trace):
+        assert main(["arrivals", str(trace), "--kind", "iat", "--plot", str(wrong)]) == 2
+
+
+def _labels(drawn: Any) -> list[Any]:
+    return [each for each in drawn if each.tag.endswith("text") and each.attrib.get("dominant-baseline") == "middle"]
 
 
 def test_a_person_gets_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,7 +145,7 @@ def test_what_follows_from_the_topic_may_not_be_given_twice() -> None:
         KafkaSource("host:9092", "clicks", {"subscribe": "others"})
 
 
-@pytest.mark.parametrize("address", ["host", "host:", ":9092", "host:port"])
+@pytest.mark.parametrize("address", ["host", "host:", ":9092", "host:port", "127.0.0.1:99999", "127.0.0.1:0"])
 def test_an_address_is_host_and_port(address: str) -> None:
     with pytest.raises(BadInput, match="write host:port"):
         KafkaSource(address, "clicks").partitions()

@@ -268,6 +268,17 @@ def test_a_shift_of_the_level_is_said() -> None:
     assert not Window.of(rng.exponential(1.0, 10_000)).drifts
 
 
+@pytest.mark.parametrize("method", ["em", "calibrated"])
+def test_a_rate_that_changed_once_is_not_taken_for_its_last_level(method: str) -> None:
+    # Nobody saw the last level end: the likeliest chain never leaves it, and was a Poisson process (0.01 of the queue).
+    rng = np.random.default_rng(1)
+    gaps = np.append(rng.exponential(0.5, 2500), rng.exponential(1.5, 2500))
+    own = driven(gaps / gaps.mean(), [0.7], [rng])[0]
+    found = fit_maps(gaps, method)[0]
+    assert found.scv > 1.3
+    assert 0.5 < response(found, 0.7) / own.mean < 5
+
+
 def test_an_outage_is_left_out_and_said() -> None:
     gaps = drawn("poisson")
     gaps[5000] = 50_000.0

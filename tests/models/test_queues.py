@@ -207,3 +207,20 @@ def test_times_one_after_the_other_add_up() -> None:
     both = one.then(one)  # Erlang-2 with mean 1
     assert [both.moment(k) for k in (1, 2)] == pytest.approx([1.0, 1.5])
     assert both.percentile(0.95) == pytest.approx(2.3719322, rel=1e-7)  # (1 + 2t) e^(−2t) = 0.05
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: PhaseType.erlang(0, 1.0), "0 phases"),
+        (lambda: PhaseType.erlang(-1, 1.0), "-1 phases"),
+        (lambda: PhaseType.erlang(1.5, 1.0), "1.5 phases"),  # type: ignore[arg-type]
+        (lambda: PhaseType.hyperexponential([0.5, 0.5], [1.0, 0.0]), "every mean service time"),
+        (lambda: PhaseType.hyperexponential([0.5, 0.5], [1.0, math.inf]), "every mean service time"),
+        (lambda: fitted_service(0.0, 2.0, 1.0), "above 0"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_service_that_cannot_be_is_one_line(make: Any, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        make()

@@ -135,6 +135,17 @@ def test_what_one_path_gave_the_parser_stays_for_the_next() -> None:
     assert both.levels["parser"] >= first.levels["parser"] > 0
 
 
+def test_what_is_expected_of_a_path_is_so_with_the_levels_that_all_paths_got() -> None:
+    heavy = Dataflow((replace(FLOW.operators[0], cost_s=COST), *FLOW.operators[1:]))
+    predictor = Predictor(heavy, [markovian(BURSTY)])
+    # The counter's path is content with the least shares; the matcher's then raises the parser, which is on both.
+    found = plan(predictor, SHARES, Goal({"counter": 10.0, "matcher": 0.1}))
+    assert found.levels["parser"] > 0
+    shares = {name: SHARES[level] for name, level in found.levels.items()}
+    for path in (("parser", "counter"), ("parser", "matcher")):
+        assert found.expected_s[path] == predictor.along(path, shares, 0.0)
+
+
 def test_an_operator_behind_a_filter_sees_fewer_events() -> None:
     half = Dataflow((replace(FLOW.operators[0], selectivity=0.5), *FLOW.operators[1:]))
     for queue in (markovian(poisson(300.0)), independent(300.0, 1.0)):
@@ -226,6 +237,13 @@ def test_a_bound_of_its_own_for_a_path() -> None:
     [shares] = driven(tight, ticks(poisson(300.0), 1))
     # The counter alone takes 0.23 ms at full share and 0.57 ms at 40 %: only its own bound makes it go up.
     assert shares["counter"] > shares["matcher"] == 0.4
+
+
+def test_an_outage_is_no_variability_for_g_i_g_1_either() -> None:
+    gaps = poisson(300.0).sample(5000, np.random.default_rng(5))
+    for each in (gaps, np.append(gaps, 1e4)):
+        policy = Mead(job(), model="gi", every_s=10.0, down_at_once=True)
+        assert driven(policy, [each]) == [dict.fromkeys(FLOW.order, 0.4)]
 
 
 # Baselines

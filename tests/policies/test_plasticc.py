@@ -14,6 +14,7 @@ from penstock.core.dataflow import Alternate, Dataflow, Operator
 from penstock.core.errors import BadInput
 from penstock.core.loop import Step
 from penstock.core.objective import Limits, Objective, Price
+from penstock.core.score import Scorer
 from penstock.models.capacity import linear
 from penstock.policies.registry import Named
 from penstock.runs.replayed import replay
@@ -57,6 +58,13 @@ def relatives(steps: list[Step]) -> list[float]:
     """Ω of each five minutes."""
     ends = [(0.0, 0.0), *((step.seen.delivered, step.seen.deliverable) for step in steps[4::5])]
     return [(b[0] - a[0]) / (b[1] - a[1]) for a, b in itertools.pairwise(ends)]
+
+
+def paid(steps: list[Step], scenario: Scenario) -> float:
+    scorer = Scorer(scenario.objective, scenario.price, scenario.job().kinds)
+    for step in steps:
+        scorer.add(step)
+    return scorer.result().cost
 
 
 JUMP = [2.0] * 6 + [12.0] * 6
@@ -115,6 +123,33 @@ def test_an_interval_of_one_step_with_the_last_values_is_the_reactive_scheduler(
     assert planned == off
     # What it plans, it plans for now: one stage, and launches at once.
     assert not any("to launch" in step.decision.reason for step in reactive if step.seen.time_s not in planned | {60.0})
+
+
+def test_the_joint_planner_keeps_the_throughput_of_every_step_for_less_than_the_walk() -> None:
+    scenario = world(JUMP * 2)
+    walked, joint = run(scenario), run(scenario, "plasticc:forecast=oracle,planner=joint")
+    assert min(relatives(joint)) >= 0.8
+    # The first workers do for the peaks with the cheap alternate; the walk rents a large one.
+    assert paid(joint, scenario) < paid(walked, scenario)
+
+
+def test_the_joint_planner_launches_before_the_rate_rises() -> None:
+    # At 2100 s, where a stage of two steps begins.
+    steps = run(world([2.0] * 7 + [40.0] * 6), "plasticc:forecast=oracle,planner=joint")
+    more = next(step for step in steps if len(step.target.workers) > 2)
+    assert more.seen.time_s == 2040
+    # Over the interval the throughput is kept, not in each step of it; whoever reacts serves a tenth in this one.
+    assert relatives(steps)[7] > 0.7
+    assert relatives(run(world([2.0] * 7 + [40.0] * 6), "plasticc:forecast=caf,interval_s=300"))[7] < 0.2
+
+
+@pytest.mark.parametrize("planner", ["greedy", "joint"])
+def test_a_worker_whose_hour_ends_with_the_tick_of_a_plan_is_given_up_then(planner: str) -> None:
+    # Whoever reacts plans at the ends of steps, launches there, and so has hours that end there.
+    scenario = world([6.0] * 12 + [1.0] * 24)
+    steps = run(scenario, f"plasticc:forecast=caf,interval_s=300,planner={planner}")
+    # Taken for paid for another hour, one of them cost 0.1 more.
+    assert paid(steps, scenario) == pytest.approx(0.5)
 
 
 def test_a_restart_goes_on_with_what_is_placed() -> None:

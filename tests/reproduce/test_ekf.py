@@ -129,7 +129,7 @@ def test_claims_that_are_none_are_one_line(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "bad.json").write_text('[{"id": 1}]')
     assert main(["reproduce", "ekf", "--claims", str(tmp_path / "bad.json")]) == 2
     assert "no such file of claims" in (said := capsys.readouterr().err)
-    assert "it should be what --output json printed" in said
+    assert "bad.json: claim 1.id is 1: it must be text" in said
     for content in ("{}", "[]", "[" * 100_000):
         (tmp_path / "bad.json").write_text(content)
         assert main(["reproduce", "ekf", "--claims", str(tmp_path / "bad.json")]) == 2

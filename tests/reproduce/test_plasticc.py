@@ -62,6 +62,25 @@ def test_a_better_look_ahead_is_found_better_and_an_equal_one_is_not() -> None:
     assert (even["first-30"], even["gain-30-reactive"], even["fig5c"]) == (False, False, False)
 
 
+def test_the_joint_planner_is_beside_the_papers_policies_and_not_among_them() -> None:
+    found = holds(
+        outcomes(joint=replace(EVEN, profit=0.9, unstable=10), PLAStiCC=replace(EVEN, profit=0.7, unstable=40))
+    )
+    assert (found["joint-10"], found["joint-30"], found["joint-60"]) == (True, True, True)
+    # The paper's claims are of its own policies.
+    assert found["first-30"] is True
+    assert found["fig5c"] is True
+    assert holds(outcomes())["joint-30"] is False
+
+
+def test_a_quick_run_has_a_part_of_them() -> None:
+    assert {case.name for case in cases(quick=True)} >= {"joint 30 min", "joint 30 min at 0.84"}
+    assert not [case for case in cases(quick=True) if case.name.startswith(("joint 60", "joint, "))]
+    quick = {case.name for case in cases(quick=True)}
+    part = Outcomes({name: rows for name, rows in outcomes().rows.items() if name in quick})
+    assert {claim.id for claim in plasticc.judged(part, quick=True)} >= {"table-joint-30-min", "joint-30"}
+
+
 def test_what_delivers_too_little_is_not_first_by_its_profit() -> None:
     found = holds(outcomes(WPO=replace(EVEN, relative=0.6, profit=0.9), PLAStiCC=replace(EVEN, profit=0.7)))
     # At equal Ω nobody knows what WPO earns: none of its targets comes near.

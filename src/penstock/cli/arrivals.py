@@ -10,10 +10,12 @@ from rich.table import Table
 from penstock.cli.json_output import as_json
 from penstock.cli.numbers import integer, real, seed
 from penstock.cli.progress import page
+from penstock.core.files import reads, writable
 from penstock.core.units import duration_s
 from penstock.models.arrivals import DEFAULT, METHODS
 from penstock.models.arrivals.gap_files import KINDS, UNITS, read_gaps
-from penstock.models.arrivals.summary import Summary, Wanted, summary
+from penstock.models.arrivals.summary import LAGS, Summary, Wanted, summary
+from penstock.report.correlogram import Correlogram, log_lags, write_correlogram
 
 ABOUT = """\
 Statistics of the gaps between arrivals, a Markovian arrival process fitted to the latest of them (paper 4),
@@ -22,7 +24,7 @@ response time, over that of a Poisson stream of the same rate.
 """
 EXAMPLES = """\
 examples:
-  penstock arrivals gaps.csv --kind iat --unit us --bound 50ms
+  penstock arrivals gaps.csv --kind iat --unit us --bound 50ms --plot lags.svg
   penstock arrivals times.parquet --kind times --column ts --output json
 """
 
@@ -41,6 +43,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     level = real(0.5, 0.9999)
     parser.add_argument("--percentile", type=level, default=0.95, metavar="P", help="that must keep the bound (0.95)")
     parser.add_argument("--mean", action="store_true", help="the bound is on the mean, not on a percentile")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the autocorrelation, seen and fitted, as SVG")
     parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of the fit's draws (0)")
     parser.add_argument("--output", choices=("table", "json"), default="table")
     parser.set_defaults(run=run)
@@ -48,15 +51,27 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     bound_s = duration_s(options.bound, "--bound", 1e-9) if options.bound else None
+    reads(options.trace)
+    if options.plot:
+        writable(options.plot)
     gaps, notes = read_gaps(options.trace, options.kind, options.unit, options.column)
     percentile = None if options.mean else options.percentile
     found = summary(gaps, Wanted(options.method, options.window, bound_s, percentile, options.seed))
+    if options.plot:
+        write_correlogram(options.plot, _correlogram(found))
     if options.output == "json":
         record = found.record()
         print(as_json(record | {"notes": [*notes, *record["notes"]]}))
     else:
         _print(found, notes)
     return 0
+
+
+def _correlogram(found: Summary) -> Correlogram:
+    correlations = found.stream.correlations
+    lags = log_lags(min(LAGS[-1], len(correlations) - 1))
+    fitted = found.fitted.autocorrelation(lags).tolist()
+    return Correlogram(lags, correlations[lags].tolist(), fitted, found.stream.noise)
 
 
 def _print(found: Summary, notes: tuple[str, ...]) -> None:

@@ -87,7 +87,8 @@ def _reach(address: str) -> None:
     why = ""
     for place in address.split(","):
         host, _, port = place.strip().rpartition(":")
-        if not host or not port.isdigit():
+        # Above 65535 a socket takes what is left of it: 99999 would ask port 34463.
+        if not host or not port.isdecimal() or not 0 < int(port[:6]) < 65536:
             raise BadInput(f"'{place}' is not a broker's address: write host:port")
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S).close()

@@ -86,10 +86,10 @@ class FlowTotals:
     nominal: Floats
     backlog: Floats
 
-    def relative(self, begin: int = 0) -> float:
-        """Ω from a step to the end; 1 where nothing was to be delivered."""
-        deliverable = float(self.deliverable[begin:].sum())
-        return float(self.delivered[begin:].sum()) / deliverable if deliverable > 0 else 1.0
+    def relative(self, begin: int = 0, end: int | None = None) -> float:
+        """Ω from a step to the last, or to the one before `end`; 1 where nothing was to be delivered."""
+        deliverable = float(self.deliverable[begin:end].sum())
+        return float(self.delivered[begin:end].sum()) / deliverable if deliverable > 0 else 1.0
 
 
 def totals(table: FlowTable, steps: FlowSteps) -> FlowTotals:

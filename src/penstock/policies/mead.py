@@ -178,8 +178,8 @@ def _m(_method: str, _best: int, gaps_s: Floats) -> list[Queue]:
 
 
 def _gi(_method: str, _best: int, gaps_s: Floats) -> list[Queue]:
-    window = Window.of(gaps_s)
-    return [independent(window.rate, float(gaps_s.var() / gaps_s.mean() ** 2))]
+    window = Window.as_seen(gaps_s)
+    return [independent(window.rate, window.scv)]
 
 
 MODELS: dict[str, Callable[[str, int, Floats], list[Queue]]] = {"map": _map, "m": _m, "gi": _gi}

@@ -112,15 +112,16 @@ class Plan:
 def plan(predictor: Predictor, shares: Sequence[float], goal: Goal) -> Plan:
     """Figure 5: from the least shares, one level more for the slowest operator, until each path keeps its bound."""
     levels = dict.fromkeys(predictor.flow.order, 0)
-    expected = {}
+    bound = [path for path in predictor.paths if path and path[-1] in goal.bounds_s]
     # Paths in sequence: what one path gave an operator that both use stays.
-    for path in predictor.paths:
-        if path and path[-1] in goal.bounds_s:
-            expected[path] = _keep(predictor, shares, goal, path, levels)
-    return Plan(levels, expected)
+    for path in bound:
+        _keep(predictor, shares, goal, path, levels)
+    # Only now: a later path may have raised an operator of an earlier one.
+    given = {name: shares[level] for name, level in levels.items()}
+    return Plan(levels, {path: predictor.along(path, given, goal.percentile) for path in bound})
 
 
-def _keep(predictor: Predictor, shares: Sequence[float], goal: Goal, path: Path, levels: dict[str, int]) -> float:
+def _keep(predictor: Predictor, shares: Sequence[float], goal: Goal, path: Path, levels: dict[str, int]) -> None:
     bound_s = goal.bounds_s[path[-1]]
 
     def response() -> float:
@@ -136,7 +137,6 @@ def _keep(predictor: Predictor, shares: Sequence[float], goal: Goal, path: Path,
             levels[slowest] -= 1
             break
         before = after
-    return before
 
 
 def _slowness(predictor: Predictor, name: str, share: float, path_s: float) -> float:

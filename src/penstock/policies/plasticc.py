@@ -20,11 +20,12 @@ from penstock.policies.plasticc_plan import Plan, check_spans, paid_since, steps
 from penstock.policies.plasticc_price import Prices
 from penstock.policies.plasticc_shared import Horizon, SharedPlan
 from penstock.solvers.initial import deploy
+from penstock.solvers.joint import joint
 from penstock.solvers.layout import Interval, Layout, Machine, hours_end
 from penstock.solvers.lookahead import Planned, Rules, look_ahead
 from penstock.solvers.two_stage import two_stage
 
-PLANNERS = {"greedy": look_ahead, "two-stage": two_stage}
+PLANNERS = {"greedy": look_ahead, "joint": joint, "two-stage": two_stage}
 
 
 class Plasticc:
@@ -33,8 +34,9 @@ class Plasticc:
     Every `plan_s`, a plan for the next `interval_s`: the least that keeps the relative throughput in its band, by one
     instance more or less or another alternate, whichever profits more. Workers are launched ahead by their start;
     those without instances go when their paid hour ends. With the forecasts caf, waaf, wpa, wpo and wpp it plans when
-    the throughput has left its band. Where nobody can place operators, all workers serve all of them, and the plan is
-    of workers and alternates (`plasticc_shared`).
+    the throughput has left its band. `planner=joint` chooses all of ten minutes together, and not one change at a
+    time. Where nobody can place operators, all workers serve all of them, and the plan is of workers and alternates
+    (`plasticc_shared`).
     """
 
     source: ClassVar[str] = "paper 3, Algorithm 1"
@@ -166,6 +168,8 @@ class Plasticc:
             there_s = np.clip(ends_s - up_s, 0.0, self._step_s)
             core_s = kind.speed * np.asarray(factors[worker.name]) * there_s
             left_s = hours_end(since_s.get(worker.name, seen.time_s), seen.time_s, self._prices.unit_s)
+            if worker.name in since_s and left_s > self._prices.unit_s - 1e-6:
+                left_s = 0.0  # its hour ends with this very tick: it may still be given up
             machine = Machine(worker.name, worker.kind, max(1, int(kind.cores)), core_s, self._prices.of(kind))
             found.append(replace(machine, ends=left_s / self._step_s))
         return found

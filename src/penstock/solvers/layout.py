@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -80,6 +81,15 @@ class Layout:
         for place, number in enumerate(self.active):
             self.costs_s[:, place] = self.table.costs_s[place][number]
             self.selectivities[:, place] = self.table.selectivities[place][number]
+
+    def branch(self) -> Layout:
+        """A copy that goes its own way from here."""
+        found = copy(self)
+        found.machines, found.active, found.stages = list(self.machines), list(self.active), dict(self.stages)
+        found.places = [list(each) for each in self.places]
+        found.used, found.work_s = self.used.copy(), self.work_s.copy()
+        found.costs_s, found.selectivities = self.costs_s.copy(), self.selectivities.copy()
+        return found
 
     def totals(self) -> FlowTotals:
         """What comes of it; worked out again only after a change."""

@@ -47,6 +47,14 @@ class Hidden:
         p = rest + (self.p - rest) * (gamma_max / slowest)
         return Hidden(self.mu, p, self.phases, self.log_likelihood)
 
+    def closed(self, gaps: Floats) -> Hidden:
+        """One transition more, from the last gap's state to the first one's: a level that lasts to the window's end was
+        left once, not never. Of a rate that changed once likelihood keeps the last level alone, a Poisson process."""
+        room = _Room.of(len(gaps), len(self.mu))
+        _expect(gaps, self, room)
+        pairs = np.maximum(room.pairs, LEAST * len(gaps)) + np.outer(room.ahead[-1], room.ahead[0])
+        return Hidden(self.mu, pairs / pairs.sum(axis=1, keepdims=True), self.phases, self.log_likelihood)
+
     def map(self) -> Map:
         """The arrival process: a gap's phases in a row, the last jump is the arrival."""
         n, k = len(self.mu), self.phases
@@ -107,6 +115,14 @@ class _Room:
 
 def _round(gaps: Floats, model: Hidden, room: _Room, rate_max: float) -> Hidden:
     """One round; the log-likelihood is that of the model it began with."""
+    k, log_likelihood = model.phases, _expect(gaps, model, room)
+    rates = np.minimum(k * (room.ones @ room.ahead) / (gaps @ room.ahead), rate_max)
+    pairs = np.maximum(room.pairs, LEAST * len(gaps))
+    return Hidden(rates, pairs / pairs.sum(axis=1, keepdims=True), k, log_likelihood)
+
+
+def _expect(gaps: Floats, model: Hidden, room: _Room) -> float:
+    """Probabilities of the states at each gap, and expected transitions, into the room; returns the log-likelihood."""
     mu, k, chances = model.mu, model.phases, room.chances
     np.multiply.outer(gaps, -mu, out=chances)
     np.exp(chances, out=chances)
@@ -117,9 +133,7 @@ def _round(gaps: Floats, model: Hidden, room: _Room, rate_max: float) -> Hidden:
     np.maximum(chances, 1e-280, out=chances)
     shrinks = forward(chances, model.p, room.ahead)
     backward(chances, model.p, shrinks, room.ahead, room.pairs)
-    rates = np.minimum(k * (room.ones @ room.ahead) / (gaps @ room.ahead), rate_max)
-    pairs = np.maximum(room.pairs, LEAST * len(gaps))
-    return Hidden(rates, pairs / pairs.sum(axis=1, keepdims=True), k, -float(np.log(shrinks).sum()))
+    return -float(np.log(shrinks).sum())
 
 
 def _leap(zero: Hidden, once: Hidden, twice: Hidden) -> Hidden:

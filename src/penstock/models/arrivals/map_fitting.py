@@ -96,7 +96,7 @@ def hidden_fits(window: Window, states_max: int, hidden_max: int) -> list[Hidden
         fits.append(fit_hidden(window.gaps, begin, ROUNDS[states], _fastest(window, begin)))
         if fits[-1].aic > fits[-2].aic:
             break
-    return [fit.faded(window.gamma_max) for fit in sorted(fits, key=lambda fit: fit.aic)]
+    return [fit.closed(window.gaps).faded(window.gamma_max) for fit in sorted(fits, key=lambda fit: fit.aic)]
 
 
 def _two_states(window: Window, states_max: int) -> Hidden:

@@ -74,16 +74,17 @@ class Summary:
 
 def summary(gaps_s: Floats, wanted: Wanted) -> Summary:
     """Statistics of all gaps, a MAP of the latest, its fit and the headroom."""
-    stream = Window.of(gaps_s)
+    stream = Window.as_seen(gaps_s)
     latest = gaps_s[-wanted.window :]
     fitted = fit_maps(latest, wanted.method, best=1, rng=np.random.default_rng(wanted.seed))[0]
     bound_s = wanted.bound_s or BOUND_GAPS * stream.mean_s
-    return Summary(stream, fitted, headroom(fitted, bound_s, wanted.percentile), _fits(fitted, latest))
+    fits = _fits(fitted, Window.as_seen(latest).gaps)
+    return Summary(stream, fitted, headroom(fitted, bound_s, wanted.percentile), fits)
 
 
-def _fits(fitted: FittedMap, gaps_s: Floats) -> dict[float, tuple[float, float]]:
+def _fits(fitted: FittedMap, gaps: Floats) -> dict[float, tuple[float, float]]:
     unit = fitted.with_rate(1.0)
-    seen = driven(gaps_s / gaps_s.mean(), LOADS, [np.random.default_rng(seed) for seed in range(3)])
+    seen = driven(gaps, LOADS, [np.random.default_rng(seed) for seed in range(3)])
     found = {}
     for load, own in zip(LOADS, seen, strict=True):
         queue = map_ph_1(unit, PhaseType.erlang(2, load))

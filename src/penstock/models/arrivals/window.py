@@ -54,17 +54,23 @@ class Window:
     """Gaps before ties were taken out."""
 
     @classmethod
-    def of(cls, gaps_s: npt.ArrayLike) -> Window:
-        """Checked, without outages, ties spread or taken out."""
+    def as_seen(cls, gaps_s: npt.ArrayLike) -> Window:
+        """Checked, without outages; ties stay: its statistics are those of the gaps themselves."""
         gaps, notes = _without_outages(_checked(gaps_s))
         mean_s = float(gaps.mean())
         if not mean_s * EVENTS_MOST >= 1:  # after outages nothing may be left but zeros
             raise BadInput(f"arrivals: a mean gap of {mean_s:.3g} s: {1 / EVENTS_MOST:g} s at least; is --unit right?")
-        gaps = gaps / mean_s
+        return cls(gaps / mean_s, mean_s, 0.0, 0.0, notes, len(gaps))
+
+    @classmethod
+    def of(cls, gaps_s: npt.ArrayLike) -> Window:
+        """To be fitted: ties, moreover, spread or taken out."""
+        seen = cls.as_seen(gaps_s)
+        gaps, mean_s, notes = seen.gaps, seen.mean_s, seen.notes
         zero = gaps <= 0
         tied = float(zero.mean())
         if not tied:
-            return cls(gaps, mean_s, 0.0, 0.0, notes, len(gaps))
+            return seen
         count, step = len(gaps), _clock_step(gaps)
         if tied < TIES or step >= EXPLAINED * tied:
             notes = (*notes, f"{tied:.2%} equal times spread over the clock's step")

@@ -44,13 +44,18 @@ class PhaseType:
     @classmethod
     def erlang(cls, phases: int, mean_s: float) -> PhaseType:
         """So many equal phases in a row: SCV 1 / phases. Paper 4 serves with two."""
+        if not (phases >= 1 and phases == int(phases)):
+            raise BadInput(f"Erlang with {phases:g} phases: at least one, and whole ones")
         rate = phases / _positive(mean_s)
         return cls(np.eye(phases)[0], rate * (np.eye(phases, k=1) - np.eye(phases)))
 
     @classmethod
     def hyperexponential(cls, shares: npt.ArrayLike, means_s: npt.ArrayLike) -> PhaseType:
         """One of several exponential times, each with its share."""
-        return cls(shares, -np.diag(1 / np.asarray(means_s, dtype=np.float64)))
+        means = np.asarray(means_s, dtype=np.float64)
+        if not (np.isfinite(means).all() and (means > 0).all()):
+            raise BadInput("hyperexponential: every mean service time must be above 0")
+        return cls(shares, -np.diag(1 / means))
 
     @property
     def phases(self) -> int:
@@ -105,10 +110,11 @@ def fitted_service(mean_s: float, scv: float, third: float | None = None) -> Pha
 
     Below 1 it is an Erlang mixture of k − 1 and k equal phases (Tijms), at most 50; from 1 on two exponentials.
     """
+    _positive(mean_s)
     if not scv >= 0:
         raise BadInput(f"service times with a squared coefficient of variation of {scv:g}: it must be 0 or more")
     if scv < 1 - 1e-9:
-        return _mixed_erlang(_positive(mean_s), max(scv, 1 / PHASES_MAX))
+        return _mixed_erlang(mean_s, max(scv, 1 / PHASES_MAX))
     if scv <= 1 + 1e-9:
         return PhaseType.exponential(mean_s)
     r = (1 + scv) / 2
