@@ -90,7 +90,7 @@ def main(*words: str) -> None:
                     _drained(reader)
                     run(warm, name)
     done = {name: json.loads(_figures(name).read_text()) for name in RUNS if _figures(name).exists()}
-    text = page(done, len(RUNS), BOUND_S)
+    text = page(done, len(RUNS), BOUND_S, _services_s())
     print(text)
     if done:
         runs = [run_of_journal(_journal(name))[0] for name in done]
@@ -141,6 +141,12 @@ def _costs_s(fleet: LogFleet, reader: RoleRecords) -> dict[str, float]:
         path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     told = json.loads(path.read_text())
     return costs_s({name: Demand(d["cpu_s"], d["error_s"], d["idle"]) for name, d in told.items()}, LEAST)
+
+
+def _services_s() -> float:
+    path = FOLDER / "demand.json"
+    told = json.loads(path.read_text()) if path.exists() else {}
+    return sum(float(each["cpu_s"]) / OPERATORS[name].cores for name, each in told.items())
 
 
 def _drained(reader: RoleRecords) -> None:
