@@ -113,6 +113,19 @@ def test_where_too_few_workers_may_be_rented_the_cheap_alternate_runs_and_it_is_
     assert "1 operators degraded" in steps[-1].decision.reason
 
 
+@pytest.mark.parametrize("planner", ["greedy", "joint", "two-stage"])
+def test_fewer_cores_than_operators_are_shared_and_what_comes_of_it_is_foretold(planner: str) -> None:
+    # Two cores for four operators; two of them are sources.
+    flow = Dataflow((*FLOW.operators, Operator("other", 0.2), Operator("store", 0.2, after=("other",))))
+    scenario = replace(world([4.0] * 6), dataflow=flow, limits=Limits(1, 1), workers_at_start=1, kinds=())
+    steps = run(scenario, f"plasticc:forecast=oracle,planner={planner}")
+    assert all(step.target.instances["store"] for step in steps)
+    assert "4 instances on 1 workers, 1 operators degraded" in steps[0].decision.reason
+    foretold = [step.decision.signals["throughput ahead"] for step in steps]
+    last = steps[-1].seen
+    assert last.delivered / last.deliverable == pytest.approx(foretold[-1], abs=0.05)
+
+
 def test_an_interval_of_one_step_with_the_last_values_is_the_reactive_scheduler() -> None:
     scenario = replace(world([2.0, 6.0, 4.0, 9.0, 3.0, 7.0]), speeds=GeneratedSpeeds(EC2_CORES, 1))
     reactive = run(scenario, "plasticc:forecast=caf,interval_s=300")
