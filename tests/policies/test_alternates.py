@@ -70,6 +70,16 @@ def test_a_cheaper_alternate_is_the_last_resort_and_is_undone_when_there_is_room
     assert max(step.seen.latency_s or 0.0 for step in steps) <= 60
 
 
+def test_no_worker_is_replaced_by_another_while_a_cheaper_alternate_runs() -> None:
+    # Workers take a minute: those that were asked for anew at each tick never came, 383 in two hours.
+    slow = world(WAVE)
+    slow = replace(slow, worker=replace(slow.worker, start_s=60.0))
+    steps = run(slow, "deadline")
+    degraded = [step for step in steps if step.target.alternate.get("count") == "hot"]
+    assert degraded
+    assert len({tuple(worker.name for worker in step.target.workers) for step in degraded}) == 1
+
+
 def test_without_the_last_resort_the_same_load_misses_its_objective() -> None:
     steps = run(world(WAVE), "deadline:without=alternates")
     assert {*alternates(steps)} == {"all"}

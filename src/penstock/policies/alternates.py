@@ -103,7 +103,10 @@ class LastResort:
             return self._with(target, 0), "" if not now else f"; there is room: {self._names(0)} again"
         # Value comes before cost: no worker is given up before what was degraded is as it was.
         short = f"{most} workers are too few" if rung > now else "degraded until there is room"
-        return self._with(target.resized(most), rung), f"; {short}: {self._names(rung)}"
+        # Those that run stay: of a target cut to two, five again are three others, at every tick, that never come.
+        full = seen.target.resized(most)
+        target = replace(target, workers=full.workers, names_given=full.names_given)
+        return self._with(target, rung), f"; {short}: {self._names(rung)}"
 
     def _raised(self, seen: Observation, now: int, needed: float, ratio: float) -> int:
         """One rung up, where there has been room for it for a while."""
