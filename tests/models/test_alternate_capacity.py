@@ -6,6 +6,7 @@ import pytest
 
 from penstock.core.allocation import Allocation
 from penstock.core.dataflow import Alternate, Dataflow, Operator
+from penstock.core.job import CapacityModel
 from penstock.core.loop import Decision
 from penstock.core.observation import Batch, Observation, WorkerTable
 from penstock.models.alternate_capacity import AlternateCapacity
@@ -65,6 +66,17 @@ def test_batches_enough_are_believed_whatever_costs_are_declared() -> None:
     assert model.sustainable_at(1.0, 1, None) == pytest.approx(100.0)
     noted(model, "full", 1, 50.0)
     assert model.sustainable_at(1.0, 1, None) == pytest.approx(5.0)  # twenty times as dear as declared
+
+
+@pytest.mark.parametrize("told", [Learned(), linear(10.0)])
+def test_an_alternate_that_is_said_to_cost_nothing_is_no_division_by_it(told: CapacityModel) -> None:
+    free = Operator("job", alternates=(Alternate("full", 2.0), Alternate("free", 0.0)))
+    model = AlternateCapacity(told, Dataflow((free,)))
+    if model.learns:
+        model.note("job", rows=100.0, work_s=10.0, fixed_s=0.0, crew=("w1",))
+    model.follow({"job": "free"})
+    # A millionth of the cost.
+    assert model.capacity(1) == pytest.approx(1e7)
 
 
 def observation(number: int, alternate: str, rows: float) -> Observation:

@@ -109,8 +109,21 @@ def test_a_fall_gives_workers_up_at_the_end_of_their_paid_hour_and_not_before() 
 def test_where_too_few_workers_may_be_rented_the_cheap_alternate_runs_and_it_is_said() -> None:
     steps = run(replace(world([30.0] * 6), limits=Limits(1, 3)))
     assert steps[-1].target.alternate == {"count": "rough"}
-    assert "no plan keeps the throughput" in steps[-1].decision.reason
+    assert "no plan was found that keeps the throughput" in steps[-1].decision.reason
     assert "1 operators degraded" in steps[-1].decision.reason
+
+
+@pytest.mark.parametrize("planner", ["greedy", "joint", "two-stage"])
+def test_fewer_cores_than_operators_are_shared_and_what_comes_of_it_is_foretold(planner: str) -> None:
+    # Two cores for four operators; two of them are sources.
+    flow = Dataflow((*FLOW.operators, Operator("other", 0.2), Operator("store", 0.2, after=("other",))))
+    scenario = replace(world([4.0] * 6), dataflow=flow, limits=Limits(1, 1), workers_at_start=1, kinds=())
+    steps = run(scenario, f"plasticc:forecast=oracle,planner={planner}")
+    assert all(step.target.instances["store"] for step in steps)
+    assert "4 instances on 1 workers, 1 operators degraded" in steps[0].decision.reason
+    foretold = [step.decision.signals["throughput ahead"] for step in steps]
+    last = steps[-1].seen
+    assert last.delivered / last.deliverable == pytest.approx(foretold[-1], abs=0.05)
 
 
 def test_an_interval_of_one_step_with_the_last_values_is_the_reactive_scheduler() -> None:
@@ -179,6 +192,7 @@ def test_a_real_forecaster_needs_no_oracle() -> None:
         ("plasticc:planner=magic", "unknown planner"),
         ("plasticc:forecast=oracle,interval_s=700", "multiple of 300"),
         ("plasticc:step_s=90", "multiple of 60"),
+        ("plasticc:interval_s=3e8", "from 300 to 300000"),
         ("plasticc:least=1.5", "from 0.01 to 1"),
         ("plasticc:charge=day", "unknown charge"),
         ("plasticc:spread=wide", "unknown spread"),
@@ -193,6 +207,8 @@ def test_a_forecast_that_ends_before_a_worker_comes_is_refused() -> None:
     job = world([1.0], start_s=700.0).job()
     with pytest.raises(BadInput, match="give at least 900"):
         Named.parse("plasticc:forecast=oracle,interval_s=600").build(job, {})
+    with pytest.raises(BadInput, match="the forecast ends before the next plan; give at least plan_s, 900"):
+        Named.parse("plasticc:forecast=oracle,interval_s=600,plan_s=900").build(world([1.0]).job(), {})
     # One value for all steps can be held for as long as it takes.
     Named.parse("plasticc:forecast=caf,interval_s=300").build(job, {})
 
@@ -262,6 +278,7 @@ def test_it_is_replayed_on_a_scenario_file_with_kinds_and_alternates(
     [
         ('name = "parse"', 'name = "parse"\nafter = ["count"]', "circle"),
         ('name = "rough"', 'name = "rough"\nselectivity = -1', "selectivity is -1"),
+        ('after = ["parse"]', 'after = ["parse", "parse"]', "'after' names an operator twice"),
     ],
 )
 def test_a_circle_and_a_negative_selectivity_are_one_line(

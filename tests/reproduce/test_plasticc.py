@@ -15,7 +15,8 @@ from penstock.reproduce import plasticc
 from penstock.reproduce.claims import as_json
 from penstock.reproduce.plasticc_page import as_page
 from penstock.reproduce.plasticc_runs import Outcomes, cases, run_one
-from penstock.reproduce.plasticc_world import Outcome, sigma_of, world
+from penstock.reproduce.plasticc_world import Outcome, power_cost, sigma_of, world
+from penstock.sim.variability import EC2_CORES, GeneratedSpeeds
 
 EVEN = Outcome(0.95, 100.0, 0.8, 0.6, 60, 30, 50, 100, 50)
 
@@ -79,6 +80,24 @@ def test_a_quick_run_has_a_part_of_them() -> None:
     quick = {case.name for case in cases(quick=True)}
     part = Outcomes({name: rows for name, rows in outcomes().rows.items() if name in quick})
     assert {claim.id for claim in plasticc.judged(part, quick=True)} >= {"table-joint-30-min", "joint-30"}
+
+
+def test_notes_have_the_figures_of_their_own_runs() -> None:
+    found = outcomes(WPO=replace(EVEN, relative=0.6), CAF=replace(EVEN, cost=120.0, profit=0.55))
+    notes = {claim.id: claim.why for claim in plasticc.judged(found)}
+    assert "over 2 repeats; those that keep Ω pay 100 to 120 (WPP: 100)" in notes["table-reactive"]
+    assert notes["gain-30-reactive"] == notes["table-reactive"]
+    assert notes["fig5b-alike"].endswith("deliver too little: WPO; at equal Ω CAF has 0.550, WAAF 0.600")
+
+
+def test_the_least_cost_is_that_of_the_power_asked_at_the_mean_speed() -> None:
+    # m3.xlarge: 4 cores of 3.25 for $0.50; on average cores are at 0.87 of that.
+    even = replace(world(0), speeds=GeneratedSpeeds(replace(EC2_CORES, dips=1e-9, rated=(1.0, 1.0)), 0))
+    flow = even.dataflow
+    rate = even.load.arrivals.sum() / 43200
+    # A third at each source.
+    assert power_cost(even) == pytest.approx(0.8 * rate * flow.demand_s * 0.5 / 13 * 12, rel=0.01)
+    assert power_cost(world(0)) == pytest.approx(power_cost(even) / 0.867, rel=0.01)
 
 
 def test_what_delivers_too_little_is_not_first_by_its_profit() -> None:

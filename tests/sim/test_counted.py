@@ -64,6 +64,15 @@ def test_it_delivers_what_the_engine_with_queues_delivers(rates: list[float]) ->
         assert one.delivered == pytest.approx(other.delivered, rel=0.02, abs=1e-6)
 
 
+@pytest.mark.parametrize("placed", [COUNTED, PlacedSpec(own_core=True)])
+def test_more_instances_than_cores_share_them(placed: PlacedSpec) -> None:
+    # Four on the two cores of one worker: `count` has half a core, 1.25/s, of 10/s.
+    [only] = seen(world([10.0], placed), instances={"parse": ("w1", "w1"), "count": ("w1",), "store": ("w1",)})
+    # Each message leads to two results; the queue of `store` ends a little later.
+    assert only.delivered == pytest.approx(60 * 1.25 * 2, rel=0.05)
+    assert only.operators["count"].cores == pytest.approx(0.5)
+
+
 def test_nothing_is_lost_and_what_waits_ages() -> None:
     # `count` does 2 cores / 0.4 s = 5/s of 10/s; half waits.
     first, second = seen(world([10.0, 10.0]))

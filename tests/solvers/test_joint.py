@@ -178,6 +178,14 @@ def test_an_instance_that_runs_stays_where_it_is() -> None:
     assert found.launches == ()
 
 
+def test_instances_that_share_a_core_get_one_each_where_there_are_more() -> None:
+    flow = Dataflow((Operator("a", 0.5), Operator("b", 0.5, after=("a",))))
+    world = layout(flow, [2.0] * 2, [machine("w1", [1.0] * 2), machine("w2", [1.0] * 2)], [[0], [0]])
+    found = joint(world, RULES)
+    assert {found.stages[0].instances[name] for name in ("a", "b")} == {("w1",), ("w2",)}
+    assert found.feasible
+
+
 def test_a_worker_for_a_later_step_is_launched_for_that_step() -> None:
     flow = Dataflow((Operator("only", 1.0),))
     world = layout(flow, [1.0, 1.0, 2.0, 2.0], [machine("w1", [1.0] * 4)], [[0]])

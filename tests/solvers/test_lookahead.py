@@ -135,6 +135,32 @@ def test_the_first_deployment_gives_every_operator_a_home() -> None:
     assert found.feasible
 
 
+def test_an_operator_that_the_throughput_can_do_without_has_a_home_from_the_first_step_on() -> None:
+    # `rare` brings one message in a hundred: at first nothing is planned for it, and the rise is at the third step.
+    flow = Dataflow((Operator("common", 0.5), Operator("rare", 0.5)))
+    world = layout(flow, [2.0, 2.0, 8.0], [], [[], []])
+    world.known.arriving[:, 1] /= 100
+    found = deploy(world, RULES)
+    assert all(all(stage.instances.values()) for stage in found.stages)
+    assert found.feasible
+
+
+def test_operators_share_cores_where_there_are_too_few_and_the_throughput_ahead_says_so() -> None:
+    flow = Dataflow((Operator("a", 0.5), Operator("b", 0.5, after=("a",)), Operator("c", 0.5, after=("b",))))
+    world = layout(flow, [2.0], [machine("w1", [1.0], cores=2)], [[], [], []])
+    found = deploy(world, replace(RULES, machines_max=1))
+    assert found.stages[0].instances == {"a": ("w1",), "b": ("w1",), "c": ("w1",)}
+    # Each has two thirds of a core: 4/3 of 2 a second.
+    assert found.relative == pytest.approx(2 / 3)
+    assert not found.feasible
+
+
+def test_a_first_deployment_that_cannot_be_kept_is_degraded_at_once() -> None:
+    world = layout(TWO, [9.0] * 2, [machine("w1", [1.0] * 2)], [[]])
+    found = deploy(world, replace(RULES, machines_max=1))
+    assert (found.feasible, found.stages[-1].alternate) == (False, {"only": "rough"})
+
+
 def test_two_stages_choose_alternates_for_what_there_is_and_then_resources() -> None:
     world = layout(TWO, [2.0] * 2, [machine("w1", [1.0] * 2, cores=2)], [[0]])
     found = two_stage(world, RULES)

@@ -46,6 +46,8 @@ class Operator:
         between(f"operator '{self.name}': cost_s", self.cost_s, 0)
         between(f"operator '{self.name}': selectivity", self.selectivity, 0, 1e6)
         between(f"operator '{self.name}': state_mb", self.state_mb, 0, 1e12)
+        if len(set(self.after)) < len(self.after):
+            raise BadInput(f"operator '{self.name}': 'after' names an operator twice")
         names = [alternate.name for alternate in self.alternates]
         if len(set(names)) < len(names):
             raise BadInput(f"operator '{self.name}': two of its alternates share a name")

@@ -11,6 +11,8 @@ from penstock.models.learned import Learned
 
 # First batches are cold: learnt from fewer than these, an implementation is given what another one tells of it.
 WARM = 6
+# Of a cost: one that is given as 0 is no division by it, and no worker serves a million times what it did.
+LEAST = 1e-6
 
 
 class AlternateCapacity:
@@ -52,7 +54,8 @@ class AlternateCapacity:
         """Of an event with these implementations, relative to the first ones."""
         key = tuple(sorted(alternate.items()))
         if key not in self._costs:
-            self._costs[key] = self._flow.switched(dict(alternate)).demand_s / self._first if self._first else 1.0
+            demand_s = self._flow.switched(dict(alternate)).demand_s
+            self._costs[key] = max(LEAST, demand_s / self._first) if self._first else 1.0
         return self._costs[key]
 
     def note(self, query: str, rows: float, work_s: float, fixed_s: float, crew: Collection[str]) -> None:

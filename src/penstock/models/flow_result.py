@@ -71,7 +71,8 @@ class Flowed:
     def bottleneck(self) -> str | None:
         """The operator with the least capacity for what is offered to it; None where all have enough.
 
-        It is on the critical path by itself: those before it let a greater part through, so more of it is more results.
+        Those before it let a greater part through, so more of it is more results; but for a join behind it that other
+        inputs keep busy (3 of 400 random dataflows).
         """
         return _above_one(self.needs)
 

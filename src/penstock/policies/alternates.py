@@ -99,11 +99,23 @@ class LastResort:
             rung = len(self._rungs) - 1 if rung < 0 else rung
         else:
             rung = self._raised(seen, now, max(rates), ratio)
+        if rung == now == self._now(seen.running) == 0:
+            return self._with(target, 0), ""
+        # Value comes before cost: no worker is given up before what was degraded is as it was, and runs. How many the
+        # better one needs is not known before: by the cheaper one's speed, five were cut to one with the switch.
         if rung == 0:
-            return self._with(target, 0), "" if not now else f"; there is room: {self._names(0)} again"
-        # Value comes before cost: no worker is given up before what was degraded is as it was.
+            more = f"; there is room: {self._names(0)} again"
+            return self._with(self._full(seen, target), 0), more if now else ""
         short = f"{most} workers are too few" if rung > now else "degraded until there is room"
-        return self._with(target.resized(most), rung), f"; {short}: {self._names(rung)}"
+        return self._with(self._full(seen, target), rung), f"; {short}: {self._names(rung)}"
+
+    def _full(self, seen: Observation, target: Allocation) -> Allocation:
+        """With all workers that there may be, and with those that run among them.
+
+        Of a target cut to two, five again are three others: asked for anew at each tick, they never came.
+        """
+        full = seen.target.resized(self._job.limits.workers_max)
+        return replace(target, workers=full.workers, names_given=full.names_given)
 
     def _raised(self, seen: Observation, now: int, needed: float, ratio: float) -> int:
         """One rung up, where there has been room for it for a while."""

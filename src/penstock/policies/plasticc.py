@@ -19,7 +19,7 @@ from penstock.policies.expectations import DAY_S, HEURISTICS, Expectations, Sigh
 from penstock.policies.plasticc_plan import Plan, check_spans, paid_since, steps_ahead
 from penstock.policies.plasticc_price import Prices
 from penstock.policies.plasticc_shared import Horizon, SharedPlan
-from penstock.solvers.initial import deploy
+from penstock.solvers.initial import deploy, give_homes
 from penstock.solvers.joint import joint
 from penstock.solvers.layout import Interval, Layout, Machine, hours_end
 from penstock.solvers.lookahead import Planned, Rules, look_ahead
@@ -71,7 +71,7 @@ class Plasticc:
         self._planner, self._when_off = PLANNERS[planner], forecast in HEURISTICS
         self._prices = Prices(job, sigma, period_s, least)
         self._band, self._by_interval = (least, least + 2 * epsilon), charge == "interval"
-        self._steps = steps_ahead(job, sight, interval_s)
+        self._steps = steps_ahead(job, sight, interval_s, plan_s)
         self._ahead = Expectations(job, sight)
         self._table = self._prices.table
         self._plan: Plan | None = None
@@ -129,6 +129,7 @@ class Plasticc:
         )
         if not any(layout.places):
             return deploy(layout, rules)
+        give_homes(layout, rules)
         return self._planner(layout, rules)
 
     def _layout(self, seen: Observation, rates: Mapping[str, Sequence[float]]) -> Layout:
@@ -222,7 +223,7 @@ class Plasticc:
         cores = sum(map(len, target.instances.values()))
         has = f"{cores} instances on {len(target.workers)} workers"
         more = f", {len(planned.launches)} to launch" if why and planned.launches else ""
-        poor = "" if planned.feasible else "; no plan keeps the throughput: this is the best that was found"
+        poor = "" if planned.feasible else "; no plan was found that keeps the throughput: this is the best"
         degraded = sorted(name for name, kind in target.alternate.items() if kind != self._prices.best[name])
         cheaper = f", {len(degraded)} operators degraded" if degraded else ""
         if not why:

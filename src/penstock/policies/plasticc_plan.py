@@ -14,6 +14,9 @@ from penstock.policies.expectations import HEURISTICS, Sight
 from penstock.solvers.layout import Stage
 from penstock.solvers.lookahead import Planned
 
+# Three and a half days in steps of five minutes; an hour's replay with a million of them took a minute.
+STEPS_MOST = 1000
+
 
 @dataclass
 class Plan:
@@ -59,17 +62,23 @@ def check_spans(job: Job, least: float, epsilon: float, spans_s: tuple[float, fl
     for name, span_s in (("step_s", step_s), ("plan_s", plan_s), ("interval_s", interval_s)):
         unit_s = job.tick_s if name == "step_s" else step_s
         between(f"plasticc:{name}", span_s, unit_s)
+        between(f"plasticc:{name}", span_s, unit_s, STEPS_MOST * unit_s)
         if abs(span_s / unit_s - round(span_s / unit_s)) > 1e-6:
             raise BadInput(f"plasticc:{name}={span_s:g}: it must be a multiple of {unit_s:g} s")
 
 
-def steps_ahead(job: Job, sight: Sight, interval_s: float) -> int:
-    """Steps that are looked ahead; a worker must have come before the last of them."""
+def steps_ahead(job: Job, sight: Sight, interval_s: float, plan_s: float) -> int:
+    """Steps that are looked ahead; a worker must have come before the last of them, and the next plan be made."""
     steps = round(interval_s / sight.step_s)
     start_s = max(kind.start_s or 0.0 for kind in job.kinds)
     least = math.floor(start_s / sight.step_s + 1e-9) + 1
     if sight.forecast in HEURISTICS:
         return max(steps, least)  # one value for all steps: it can be held for longer
+    if plan_s > interval_s:
+        raise BadInput(
+            f"plasticc:interval_s={interval_s:g}: the forecast ends before the next plan; "
+            f"give at least plan_s, {plan_s:g}"
+        )
     if steps < least:
         raise BadInput(
             f"plasticc:interval_s={interval_s:g}: a worker starts in {start_s:g} s, after the forecast's end; "

@@ -106,6 +106,17 @@ def sigma_of(scenario: Scenario) -> float:
     return value_coefficient(job, LEAST * job.oracle.mean(job.tick_s), PERIOD_S) / OVERHEAD
 
 
+def power_cost(scenario: Scenario) -> float:
+    """Dollars for the power, at the mean speed, with which the best alternates serve what is asked of a repeat."""
+    flow, ticks = scenario.dataflow, round(PERIOD_S / TICK_S)
+    rates = {name: float(counts.sum()) / PERIOD_S for name, counts in scenario.load.by_source.items()}
+    power = LEAST * sum(rate * flow.costs_s[name] for name, rate in flow.rates(rates).items())
+    assert scenario.speeds is not None
+    speeds = [scenario.speeds.speed(f"w{n}", tick * TICK_S) for n in range(40) for tick in range(0, ticks, 10)]
+    price = min(price / (cores * speed) for _, cores, speed, price in KINDS)
+    return power * price * PERIOD_S / 3600.0 / float(np.mean(speeds))
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One run in the paper's terms."""

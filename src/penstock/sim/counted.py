@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 
 from penstock.core.allocation import Allocation, Knob
@@ -28,6 +28,7 @@ class Counted:
         self._flow, self._kinds, self._shed = flow, {kind.name: kind for kind in kinds}, spec.shed
         self._power = kinds[0].power
         self._cores: dict[str, float] = {}
+        self._part: dict[str, float] = {}
         self._deployed: Deployed | None = None
         self._waiting = NOTHING
         self._arrived = self._processed = self._delivered = self._deliverable = 0.0
@@ -43,10 +44,15 @@ class Counted:
         known = self._kinds
         self._cores = {each.name: known[each.kind].cores for each in target.workers if each.kind in known}
         self._deployed = Deployed(self._flow, target.instances) if target.instances else None
+        instances = Counter(place for where in target.instances.values() for place in where)
+        # Where there are more instances than cores, each has an equal part of all.
+        self._part = {name: min(1.0, cores / max(1, instances[name])) for name, cores in self._cores.items()}
 
     def advance(self, segment: Segment, arriving: Mapping[str, float]) -> None:
         span_s, is_up = segment.end_s - segment.begin_s, segment.workers > 0
         speeds = {name: speed * self._power / self._cores.get(name, 1.0) for name, speed in segment.speeds.items()}
+        if self._deployed is not None:
+            speeds = {name: speed * self._part.get(name, 1.0) for name, speed in speeds.items()}
         deployed = self._deployed
         if deployed is None:
             # All cores of a worker, shared by all operators.
@@ -78,7 +84,8 @@ class Counted:
             for place in places if power else ():
                 busy[place] = busy.get(place, 0.0) + worked * speeds.get(place, 0.0) / power
         for worker, speed in speeds.items():
-            cores = self._cores.get(worker, 1.0) if self._deployed is not None else len(self._flow.order)
+            cores = self._cores.get(worker, 1.0) / self._part.get(worker, 1.0)
+            cores = cores if self._deployed is not None else len(self._flow.order)
             self._up[worker] = self._up.get(worker, 0.0) + speed * cores * done.span_s
 
     def take(self, now_s: float) -> Served:

@@ -21,7 +21,7 @@ class Share:
     power: float
     """Of a worker whose speed is 1: its cores at their speed."""
     own_core: bool = False
-    """Has each instance a core for itself?"""
+    """Has each instance a core for itself? Where there are more instances than cores, each has an equal part."""
     cores: Mapping[str, float] = field(default_factory=dict)
     """Of each worker."""
 
@@ -38,15 +38,17 @@ def shares_of(
     places = {name: everywhere if each.places is None else each.places for name, each in stations.items()}
     work = {name: each / max(1, len(places[name])) for name, each in _work(stations, flow, arriving).items()}
     here: dict[str, float] = {}
+    instances: dict[str, int] = {}
     for name, where in places.items():
         for worker in where:
             here[worker] = here.get(worker, 0.0) + work[name]
+            instances[worker] = instances.get(worker, 0) + 1
     found: dict[str, dict[str, float]] = {name: {} for name in places}
     for name, where in places.items():
         for worker in where:
             power = segment.speeds.get(worker, 0.0) * share.power
             if share.own_core:
-                cpu = power / max(1.0, share.cores.get(worker, 1.0))
+                cpu = power / max(1.0, share.cores.get(worker, 1.0), instances[worker])
             else:
                 cpu = power * work[name] / here[worker] if here[worker] else 0.0
             found[name][worker] = found[name].get(worker, 0.0) + cpu

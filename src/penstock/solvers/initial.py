@@ -5,19 +5,36 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.solvers.layout import Layout
-from penstock.solvers.lookahead import Planned, Rules, look_ahead, offered, planned, rent
+from penstock.solvers.lookahead import Planned, Rules, look_ahead, offered, rent
 
 
 def deploy(layout: Layout, rules: Rules) -> Planned:
-    """Instances for the rates of the interval; every operator has one, also where nothing is to come."""
-    found = look_ahead(layout, replace(rules, alternates=False))
+    """Instances for the rates of the interval; every operator has one, also where nothing is to come.
+
+    Alternates are cheaper ones only where the others cannot be kept.
+    """
+    valuable = replace(rules, alternates=False)
+    walked = look_ahead(layout.branch(), valuable)
+    if walked.feasible and _is_placed(walked):
+        return walked
+    # An operator that Ω can do without has no instance before some later step, or never, and nothing was deployed.
+    give_homes(layout, rules)
+    walked = look_ahead(layout.branch(), valuable)
+    return walked if walked.feasible else look_ahead(layout, rules)
+
+
+def give_homes(layout: Layout, rules: Rules) -> None:
+    """An instance for each operator that has none; where no core may be had, on one that it shares."""
     for place, where in enumerate(layout.places):
         if where:
             continue
         machine = layout.free()
         if machine is None:
             offer = offered(layout, rules)
-            # Where no more may be rented, operators must share cores: a degraded plan, and it says so.
-            machine = rent(layout, offer) if offer else place % max(1, len(layout.machines))
-        layout.add(place, machine)
-    return planned(layout, rules, found.feasible and bool((layout.used <= layout.cores).all()))
+            machine = rent(layout, offer) if offer else layout.least_shared()
+        if machine is not None:
+            layout.add(place, machine)
+
+
+def _is_placed(found: Planned) -> bool:
+    return all(all(stage.instances.values()) for stage in found.stages)

@@ -68,11 +68,23 @@ class JointStage:
         """Instances where they are as far as that costs nothing; all placed anew where it is cheaper."""
         # Nobody is without an instance, also where nothing is to come.
         power = np.maximum(power_of(self._choice, active), 1e-6)
-        kept = self._filled(power, [[m for m in where if self._speed[m] > 0] for where in self._layout.places])
+        kept = self._filled(power, self._kept())
         if not kept.bought:
             return kept
         anew = self._filled(power, [[] for _ in power])
         return anew if (anew.is_met, -anew.price) > (kept.is_met, -kept.price) else kept
+
+    def _kept(self) -> list[list[int]]:
+        """Instances on machines that are there, no more of them than cores."""
+        left = self._layout.cores.copy()
+        found: list[list[int]] = []
+        for where in self._layout.places:
+            found.append([])
+            for machine in where:
+                if self._speed[machine] > 0 and left[machine] > 0:
+                    left[machine] -= 1
+                    found[-1].append(machine)
+        return found
 
     def _filled(self, power: Floats, places: list[list[int]]) -> Cover:
         machines, offers = self._layout.machines, self._rules.offers

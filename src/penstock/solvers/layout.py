@@ -94,7 +94,7 @@ class Layout:
     def totals(self) -> FlowTotals:
         """What comes of it; worked out again only after a change."""
         if self._now is None:
-            steps = FlowSteps(self.known.arriving, self.costs_s, self.selectivities, self.work_s, self.known.backlog)
+            steps = FlowSteps(self.known.arriving, self.costs_s, self.selectivities, self._has(), self.known.backlog)
             self._now = totals(self.table, steps)
         return self._now
 
@@ -102,6 +102,7 @@ class Layout:
         """From now on, changes hold from a later step."""
         if step > self.at:
             self._keep()
+            self.work_s[self.at : step] = self._has()[self.at : step]
             self.at = step
             self._rest_s = self._rest()
 
@@ -139,6 +140,12 @@ class Layout:
         fastest = int(speed.argmax())
         return fastest if speed[fastest] > 0 else None
 
+    def least_shared(self) -> int | None:
+        """The machine that has most for one instance more in the rest of the interval, where no core is free."""
+        if not len(self.machines):
+            return None
+        return int((self._rest_s * np.minimum(1.0, self.cores / (self.used + 1))).argmax())
+
     def slowest(self, place: int) -> int:
         """The machine of an operator's slowest instance."""
         return min(self.places[place], key=lambda machine: float(self._rest_s[machine]))
@@ -157,7 +164,7 @@ class Layout:
 
     def has_s(self) -> Floats:
         """Core-seconds that each operator has in the rest of the interval."""
-        total: Floats = self.work_s[self.at :].sum(axis=0)
+        total: Floats = self._has()[self.at :].sum(axis=0)
         return total
 
     def value(self) -> float:
@@ -169,6 +176,18 @@ class Layout:
         """All stages, in their order."""
         self._keep()
         return tuple(self.stages[step] for step in sorted(self.stages))
+
+    def _has(self) -> Floats:
+        """Core-seconds of each operator in each step: instances beyond the cores of a machine share them."""
+        if (self.used <= self.cores).all():
+            return self.work_s
+        found = self.work_s.copy()
+        found[self.at :] = 0.0
+        for place, where in enumerate(self.places):
+            for machine in where:
+                part = min(1.0, self.cores[machine] / self.used[machine])
+                found[self.at :, place] += part * self.machines[machine].core_s[self.at :]
+        return found
 
     def _rest(self) -> Floats:
         return np.array([each.core_s[self.at :].sum() for each in self.machines], dtype=np.float64)
