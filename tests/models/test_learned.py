@@ -31,6 +31,15 @@ def test_a_learnt_capacity_tells_rows_from_the_launch_of_tasks() -> None:
     assert slower.capacity(2) == pytest.approx(100.0, rel=0.1)
 
 
+def test_cold_batches_that_larger_warm_ones_undercut_do_not_make_launches_of_rows() -> None:
+    """As live: 5,000 rows in 20 s while code was compiled, then ever more rows in ever less time."""
+    model = Learned()
+    for rows, work_s in ((5000.0, 26.0), (140_000.0, 8.0), (250_000.0, 5.9)):
+        model.note("job", rows, work_s, 0.5, ("w1", "w2", "w3"))
+    assert model.capacity(3) == pytest.approx(250_000 / 5.9)
+    assert model.fixed_s(3) == pytest.approx(0.5, abs=0.1)
+
+
 def test_batches_of_one_size_teach_a_plain_rate() -> None:
     model = learnt(*[(1000.0, 5.0)] * 20)
     assert (model.capacity(2), model.fixed_s(2)) == (200.0, 0.5)

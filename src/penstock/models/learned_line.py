@@ -16,6 +16,8 @@ STALE, KEPT = 0.93, 0.1
 # One that takes longer than this many times the usual (a collection, a neighbour) counts as that many; one that takes
 # as much less is right, and those before it were cold: nothing makes a batch shorter than its work.
 ODD = 1.5
+# A smaller batch that took this many times as long as a larger one since was cold, and tells nothing of warm ones.
+COLD = 1 + 2 * NOISE
 # Of a first batch nobody knows what was work on rows.
 UNSURE = 1.0
 # A line is drawn through no fewer batches than BATCHES, and trusted if this share of a batch's work is in doubt.
@@ -112,6 +114,9 @@ class LearnedLine:
         else:
             self._sizes[key] = _Size(rows, total_s)
         new_s = self._sizes[key].total_s
+        # At what the larger one took it would say that all of it was launches: 16,000 rows/s a worker became 84,000.
+        for other in [each for each in self._sizes if each < key and self._sizes[each].total_s > COLD * new_s]:
+            del self._sizes[other]
         for other, size in self._sizes.items():
             if (size.total_s - new_s) * (key - other) > 0:  # it took more with fewer rows, or less with more
                 size.total_s, size.count = new_s, min(KEPT, size.count)
