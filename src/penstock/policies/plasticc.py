@@ -19,7 +19,7 @@ from penstock.policies.expectations import DAY_S, HEURISTICS, Expectations, Sigh
 from penstock.policies.plasticc_plan import Plan, check_spans, paid_since, steps_ahead
 from penstock.policies.plasticc_price import Prices
 from penstock.policies.plasticc_shared import Horizon, SharedPlan
-from penstock.solvers.initial import deploy, give_homes
+from penstock.solvers.initial import deploy, with_homes
 from penstock.solvers.joint import joint
 from penstock.solvers.layout import Interval, Layout, Machine, hours_end
 from penstock.solvers.lookahead import Planned, Rules, look_ahead
@@ -129,8 +129,7 @@ class Plasticc:
         )
         if not any(layout.places):
             return deploy(layout, rules)
-        give_homes(layout, rules)
-        return self._planner(layout, rules)
+        return with_homes(self._planner, layout, rules)
 
     def _layout(self, seen: Observation, rates: Mapping[str, Sequence[float]]) -> Layout:
         table, steps = self._table, self._steps

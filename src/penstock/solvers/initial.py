@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from penstock.solvers.layout import Layout
@@ -21,6 +22,18 @@ def deploy(layout: Layout, rules: Rules) -> Planned:
     give_homes(layout, rules)
     walked = look_ahead(layout.branch(), valuable)
     return walked if walked.feasible else look_ahead(layout, rules)
+
+
+def with_homes(planner: Callable[[Layout, Rules], Planned], layout: Layout, rules: Rules) -> Planned:
+    """A planner's plan; where it leaves an operator without an instance, one is given before it plans again.
+
+    Not before the first time: the planner may find a cheaper home for an operator whose worker is gone.
+    """
+    found = planner(layout.branch(), rules)
+    if not _is_placed(found):
+        give_homes(layout, rules)
+        found = planner(layout, rules)
+    return found
 
 
 def give_homes(layout: Layout, rules: Rules) -> None:
