@@ -15,22 +15,13 @@ from penstock.models.flow_table import FlowTable
 from penstock.solvers.initial import deploy
 from penstock.solvers.joint import joint, worth
 from penstock.solvers.joint_alternates import Choice, choose, power_of, score_all
-from penstock.solvers.layout import Interval, Layout, Machine
+from penstock.solvers.layout import Layout, Machine
 from penstock.solvers.lookahead import Offer, Planned, Rules, look_ahead
+from tests.solvers.made import STEP_S, layout
 
-STEP_S = 300.0
 SMALL = Offer("small", cores=1, speed=1.0, price=0.06, start_s=0.0)
 LARGE = Offer("large", cores=2, speed=2.0, price=0.16, start_s=0.0)
 RULES = Rules(0.8, 0.9, sigma=0.01, period_s=43200.0, offers=(SMALL, LARGE), machines_max=8)
-
-
-def layout(flow: Dataflow, rates: list[float], machines: list[Machine], places: list[list[int]]) -> Layout:
-    table = FlowTable.of(flow)
-    arriving = np.zeros((len(rates), len(table.names)))
-    for source in table.sources:
-        arriving[:, source] = np.array(rates) * STEP_S
-    known = Interval(STEP_S, arriving, np.zeros(len(table.names)))
-    return Layout(table, known, machines, places, [0] * len(table.names))
 
 
 def machine(name: str, speeds: list[float], cores: int = 1, ends: float = np.inf) -> Machine:

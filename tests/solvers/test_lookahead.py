@@ -10,27 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.dataflow import Alternate, Dataflow, Operator
-from penstock.models.flow_table import FlowTable
 from penstock.solvers.initial import deploy
-from penstock.solvers.layout import Interval, Layout, Machine
+from penstock.solvers.layout import Machine
 from penstock.solvers.lookahead import Offer, Planned, Rules, look_ahead
 from penstock.solvers.two_stage import two_stage
+from tests.solvers.made import STEP_S, layout
 
-STEP_S = 300.0
 EXACT, ROUGH = Alternate("exact", 1.0), Alternate("rough", 0.5, value=0.9)
 ONE = Dataflow((Operator("only", 1.0),))
 TWO = Dataflow((Operator("only", alternates=(EXACT, ROUGH)),))
 SMALL = Offer("small", cores=1, speed=1.0, price=0.1, start_s=60.0)
 RULES = Rules(0.8, 0.9, sigma=0.01, period_s=43200.0, offers=(SMALL,), machines_max=50)
-
-
-def layout(flow: Dataflow, rates: list[float], machines: list[Machine], places: list[list[int]]) -> Layout:
-    table = FlowTable.of(flow)
-    arriving = np.zeros((len(rates), len(table.names)))
-    for source in table.sources:
-        arriving[:, source] = np.array(rates) * STEP_S
-    known = Interval(STEP_S, arriving, np.zeros(len(table.names)))
-    return Layout(table, known, machines, places, [0] * len(table.names))
 
 
 def machine(name: str, speeds: list[float], cores: int = 1, ends: float = np.inf) -> Machine:
