@@ -14,6 +14,7 @@ LONG = (
     "tuned",
     "alternates",
     "shares",
+    "quota",
     "foreign",
     "faults",
     "bound_traces",

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.models.arrivals import Map, fit_maps
 from penstock.models.markov.chains import Floats
-from penstock.policies.mead_plan import Goal, Predictor, markovian, plan
+from penstock.policies.mead_plan import Goal, Markovian, Predictor, plan
 from penstock.policies.share_levels import Levels
 from penstock.reproduce.mead_worlds import MMPP2, STREAMS, flow_of
 from penstock.sim.engine import Segment
@@ -60,14 +60,14 @@ def analysis(arrivals: Map) -> None:
     ten = [*fitted, *[arrivals.with_rate(300.0 + n) for n in range(10 - len(fitted))]]
     whole, planned = [], []
     for _ in range(RUNS):
-        predictor = Predictor(flow, [markovian(each) for each in ten])
+        predictor = Predictor(flow, [Markovian(each) for each in ten])
         begun = time.perf_counter()
         for name in flow.order:
             for share in shares:
                 for response in filter(lambda each: each.is_stable, predictor.operator(name, share)):
                     response.percentile_s(0.95)
         whole.append(time.perf_counter() - begun)
-        predictor = Predictor(flow, [markovian(each) for each in ten])
+        predictor = Predictor(flow, [Markovian(each) for each in ten])
         begun = time.perf_counter()
         plan(predictor, shares, Goal({"counter": 0.5, "matcher": 0.5}, 0.95))
         planned.append(time.perf_counter() - begun)

@@ -7,14 +7,16 @@ from typing import Any
 
 Figures = Mapping[str, Any]
 ASKED = 2.0
-FORESEEN = (("map", "MAP"), ("worst", "worst of five MAPs"), ("mg1", "M/G/1"))
+FORESEEN = (
+    ("quota", "MAP, quotas"),
+    ("worst", "worst of five MAPs, quotas"),
+    ("calm", "Poisson, quotas"),
+    ("core", "MAP, slower cores"),
+)
 
 
-def page(done: Mapping[str, Figures], planned: int, bound_s: float, services_s: float = 0.0) -> str:
-    """What was measured, also where it is unfavourable; runs that were not made are not there.
-
-    `services_s`: of a line at parser and matcher that have their whole shares, as modelled.
-    """
+def page(done: Mapping[str, Figures], planned: int, bound_s: float, rate: float) -> str:
+    """What was measured, also where it is unfavourable; runs that were not made are not there."""
     seconds = sum(each["seconds"] for each in done.values())
     fixed = {name: each for name, each in done.items() if name.startswith("fixed")}
     head = [
@@ -22,12 +24,12 @@ def page(done: Mapping[str, Figures], planned: int, bound_s: float, services_s: 
         "",
         "Made by `scripts/bench shares` (`--runs N` for some at a time, `--seconds S` of lines in each) on a machine",
         "of 2 cores: three Spark applications over Kafka, each in a cgroup of its own ([how](../../inside.md)), fed by",
-        "`benchmarks/line_feeder.py`: calm and bursty in turn, the same lines at the same times in each run. One run",
-        f"of each: **{len(done)} of {planned} runs, {seconds / 60:.1f} minutes** of them; half an hour was asked for.",
+        f"`benchmarks/line_feeder.py`: {rate:g} lines a second, calm and bursty in turn, the same at the same times in",
+        f"each run. One run of each: **{len(done)} of {planned} runs, {seconds / 60:.1f} minutes** of them.",
         "Times are from the header of a line to its result's own timestamp, along parser and matcher.",
         "",
     ]
-    return "\n".join([*head, *_models(fixed), *_whole(fixed, services_s), "", *_loop(done, bound_s)]) + "\n"
+    return "\n".join([*head, *_models(fixed), "", *_loop(done, bound_s)]) + "\n"
 
 
 def _models(fixed: Mapping[str, Figures]) -> list[str]:
@@ -39,6 +41,8 @@ def _models(fixed: Mapping[str, Figures]) -> list[str]:
         "## The model at fixed shares",
         "",
         "Predicted from the run's own gaps between lines, and what a line costs as measured before (`demand.json`).",
+        "*Quotas*: a line runs on a whole core until its period's part is used, as cgroups have it, and an idle",
+        "operator keeps some of it (`scripts/bench quota`). *Slower cores*: as paper 4 has it.",
         "",
         f"| shares | lines | used of the matcher's | mean and p95 measured | {names} |",
         f"|---|---|---|---|{'---|' * len(FORESEEN)}",
@@ -53,19 +57,6 @@ def _models(fixed: Mapping[str, Figures]) -> list[str]:
             f"- {name}, p95 predicted over measured: {told}; within {ASKED:g}x at {kept} of {len(ratios)} shares."
         )
     return [*lines, "", *_counter(fixed)]
-
-
-def _whole(fixed: Mapping[str, Figures], services_s: float) -> list[str]:
-    """Why predictions are too long, where the figures show it."""
-    whole = fixed.get("fixed-100")
-    if whole is None or whole["mean_s"] >= services_s:
-        return []
-    return [
-        "",
-        "A share is modelled as a slower core, while a quota lets a line run on a whole core until its period's part",
-        f"is used: at 100 % the two services alone would take {_ms(services_s)} by the model, and the whole response",
-        f"took {_ms(whole['mean_s'])} in the mean. How much of the gap at smaller shares this is was not measured.",
-    ]
 
 
 def _model(each: Figures) -> str:
@@ -121,6 +112,8 @@ def _loop(done: Mapping[str, Figures], bound_s: float) -> list[str]:
     if kept.get("fixed-40"):
         told = "The least share keeps the bound by itself: whether a loop is worth it, these runs cannot tell."
         lines += ["", told]
+    elif best is not None:
+        lines += ["", f"The best fixed share is known afterwards only: {best.removeprefix('fixed-')} %."]
     return [*lines, "", "`penstock serve docs/live/shares/mead.jsonl` shows one; [the report](report.html) draws all."]
 
 

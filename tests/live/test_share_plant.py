@@ -15,7 +15,7 @@ from penstock.core.objective import Objective
 from penstock.live.log_fleet import need_groups
 from penstock.live.log_records import Records
 from penstock.live.resources import hold
-from penstock.live.share_demand import costs_s, measured_demand, settled_demand
+from penstock.live.share_demand import Interval, costs_s, demand_of, settled_demand, watched
 from penstock.live.share_plant import SharePlant
 from penstock.live.share_run import SharesWanted, checked
 from penstock.models.arrivals.spaced import SpacedArrivals
@@ -133,7 +133,7 @@ def test_an_application_that_has_ended_is_said() -> None:
 
 def test_without_lines_no_cost_is_learnt() -> None:
     with pytest.raises(ExternalError, match="0 lines were matched"):
-        measured_demand(Fleet(), Reader(), 0.01, sleep=lambda _: None)
+        watched(Fleet(), Reader(), 0.01, sleep=lambda _: None)
 
 
 def test_cpu_that_falls_as_lines_grow_is_put_down_to_the_lines() -> None:
@@ -148,7 +148,7 @@ def test_cpu_that_falls_as_lines_grow_is_put_down_to_the_lines() -> None:
             fleet.used[name] += 20.0 / len(sent)
         reader.next = {**SILENT, PARSED: records(sent, 0.0), MATCHED: records(sent, 0.0)}
 
-    found = measured_demand(fleet, reader, 0.2, sleep)["matcher"]
+    found = demand_of(watched(fleet, reader, 0.2, sleep)["matcher"])
     assert found.idle == 0
     assert 0.9 < found.mean_s * len(sent) / fleet.used["matcher"] < 1.1
 
@@ -168,6 +168,15 @@ def test_a_cost_is_measured_until_lines_get_no_cheaper() -> None:
 
     assert settled_demand(fleet, reader, 0.001, sleep)["parser"].mean_s == pytest.approx(0.1, rel=0.1)
     assert windows == [1.0, 0.5, 0.3, 0.2, 0.1, 0.1, 0.1]  # two beside a third that is no dearer
+
+
+def test_a_cost_is_that_of_the_last_two_windows_together() -> None:
+    # Each window alone tells no line: its rate hardly varies. Together they do: 2 ms a line and 0.1 cores.
+    calm, busy = ([Interval(lines, 0.1 + 0.002 * lines, 1.0)] * 30 for lines in (50.0, 150.0))
+    assert demand_of(calm).mean_s == pytest.approx(0.004)
+    both = demand_of([*calm, *busy])
+    assert both.mean_s == pytest.approx(0.002)
+    assert both.idle == pytest.approx(0.1)
 
 
 def test_an_operator_that_needs_more_than_the_least_share_without_lines_is_refused() -> None:

@@ -198,16 +198,18 @@ def test_a_batch_takes_some_time(fixed_s: float, per_row_s: float, trigger_s: fl
 # Quotas
 
 
-def ticked(times: Floats, demands: Floats, quota_s: float, period_s: float, tick_s: float) -> Floats:
+def ticked(times: Floats, demands: Floats, terms: tuple[float, float, float], tick_s: float) -> Floats:
     """A CPU simulated tick by tick: the oldest that waits is served while its period has quota left."""
+    quota_s, period_s, kept_s = terms
     ends, left = np.full(len(times), math.nan), demands.copy()
-    used, period, now = 0.0, 0, 0
+    used, kept, period, now, has_run = 0.0, 0.0, 0, 0, True
     for tick in range(round((times[-1] + 100 * demands.sum()) / tick_s)):
         clock = tick * tick_s
         if int((clock + tick_s / 2) / period_s) > period:
-            period, used = int((clock + tick_s / 2) / period_s), 0.0
+            kept = min(quota_s - used, kept_s) if has_run else kept  # periods in which it idles leave no more
+            period, used, has_run = int((clock + tick_s / 2) / period_s), -kept, False
         if times[now] <= clock + 1e-12 and used < quota_s - 1e-12:
-            left[now], used = left[now] - tick_s, used + tick_s
+            left[now], used, has_run = left[now] - tick_s, used + tick_s, True
             if left[now] <= 1e-12:
                 ends[now], now = clock + tick_s, now + 1
                 if now == len(times):
@@ -215,26 +217,29 @@ def ticked(times: Floats, demands: Floats, quota_s: float, period_s: float, tick
     return ends
 
 
-def test_a_quota_is_a_bucket_that_is_filled_once_a_period() -> None:
+@pytest.mark.parametrize("kept_s", [0.0, 0.003])
+def test_a_quota_is_a_bucket_that_is_filled_once_a_period(kept_s: float) -> None:
     rng = np.random.default_rng(0)
     # On a grid of 1 ms: periods of 20 ms with 8 ms of CPU.
     times: Floats = np.cumsum(rng.integers(0, 30, 60)) * np.float64(1e-3)
     demands: Floats = rng.integers(1, 12, 60) * np.float64(1e-3)
-    found = finish(times, demands, 0.008, 0.020)
-    assert found == pytest.approx(ticked(times, demands, 0.008, 0.020, 1e-3), abs=1.5e-3)
+    found = finish(times, demands, (0.008, 0.020, kept_s))
+    assert found == pytest.approx(ticked(times, demands, (0.008, 0.020, kept_s), 1e-3), abs=1.5e-3)
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10_000), st.floats(0.05, 1.0), st.floats(1e-3, 10.0))
+@given(st.integers(0, 10_000), st.floats(0.05, 1.0), st.floats(1e-3, 10.0), st.floats(0.0, 0.5))
 def test_the_compiled_bucket_is_the_plain_one_and_no_faster_than_a_whole_core(
-    seed: int, share: float, period: float
+    seed: int, share: float, period: float, kept: float
 ) -> None:
     rng = np.random.default_rng(seed)
     times, demands = np.cumsum(rng.exponential(1.0, 50)), rng.exponential(0.3, 50)
-    found = finish(times, demands, share * period, period)
-    plain = finish.__wrapped__(times, demands, share * period, period)  # type: ignore[attr-defined]
+    terms = (share * period, period, kept * period)
+    found = finish(times, demands, terms)
+    plain = finish.__wrapped__(times, demands, terms)  # type: ignore[attr-defined]
     assert found == pytest.approx(plain, rel=1e-12)
-    assert (found >= finish(times, demands, period, period) - 1e-9).all()
+    assert (found >= finish(times, demands, (period, period, 0.0)) - 1e-9).all()
+    assert (found <= finish(times, demands, (share * period, period, 0.0)) + 1e-9).all()
 
 
 def test_a_short_period_is_a_slower_server_and_a_long_one_is_not() -> None:
@@ -255,6 +260,8 @@ def test_a_quota_below_the_demand_is_infinite_and_wrong_ones_are_refused() -> No
     for share, period_s in ((0.0, 0.1), (1.5, 0.1), (0.5, 0.0), (0.5, math.inf)):
         with pytest.raises(BadInput, match="quota"):
             Quota(share, period_s)
+    with pytest.raises(BadInput, match="kept"):
+        Quota(0.5, kept_s=-1.0)
 
 
 # Demands

@@ -21,9 +21,10 @@ from penstock.models.arrivals import Map, poisson
 from penstock.models.arrivals.spaced import SpacedArrivals
 from penstock.models.capacity import linear
 from penstock.models.markov.chains import Floats
-from penstock.models.queues import PhaseType, kingman, map_ph_1
+from penstock.models.queues import PhaseType, Quota, kingman, map_ph_1, under_quota
 from penstock.policies.mead import Gaps, Mead
-from penstock.policies.mead_plan import Goal, Predictor, independent, markovian, plan
+from penstock.policies.mead_plan import Goal, Markovian, Predictor, independent, plan, timed_paths
+from penstock.policies.mead_quota import QuotaPredictor
 from penstock.policies.registry import Named
 from penstock.policies.share_levels import Levels
 from penstock.runs.replayed import replay
@@ -41,6 +42,7 @@ FLOW = Dataflow(
         Operator("matcher", COST, after=("parser",)),
     )
 )
+QUARTERS = dict.fromkeys(FLOW.order, 0.25)
 
 
 def job(objective: str = "latency<=0.1s") -> Job:
@@ -72,9 +74,9 @@ def ticks(process: Map, count: int, seed: int = 0) -> list[Floats | None]:
 
 
 def test_the_worst_of_all_models_counts() -> None:
-    both = Predictor(FLOW, [markovian(poisson(300.0)), markovian(BURSTY)])
+    both = Predictor(FLOW, [Markovian(poisson(300.0)), Markovian(BURSTY)])
     path, shares = ("parser", "matcher"), dict.fromkeys(FLOW.order, 0.55)
-    one = Predictor(FLOW, [markovian(BURSTY)])
+    one = Predictor(FLOW, [Markovian(BURSTY)])
     assert both.along(path, shares, 0.0) == one.along(path, shares, 0.0)
     # By hand: the parser's response and the matcher's, both seeing the source's arrivals.
     parts = [map_ph_1(BURSTY, PhaseType.erlang(2, cost / 0.55)).mean_s for cost in (0.3 * COST, COST)]
@@ -83,8 +85,8 @@ def test_the_worst_of_all_models_counts() -> None:
 
 def test_calm_arrivals_need_the_least_shares_and_bursts_more_for_the_slowest_operator() -> None:
     goal = Goal({"counter": 0.1, "matcher": 0.1})
-    assert set(plan(Predictor(FLOW, [markovian(poisson(300.0))]), SHARES, goal).levels.values()) == {0}
-    found = plan(Predictor(FLOW, [markovian(BURSTY)]), SHARES, goal)
+    assert set(plan(Predictor(FLOW, [Markovian(poisson(300.0))]), SHARES, goal).levels.values()) == {0}
+    found = plan(Predictor(FLOW, [Markovian(BURSTY)]), SHARES, goal)
     assert found.levels["matcher"] > 0
     assert found.levels["counter"] == 0
     assert max(found.expected_s.values()) <= 0.1
@@ -93,12 +95,12 @@ def test_calm_arrivals_need_the_least_shares_and_bursts_more_for_the_slowest_ope
 @pytest.mark.parametrize("percentile", [0.0, 0.95])
 @pytest.mark.parametrize("bound_s", [0.02, 0.05, 0.1, 0.3])
 def test_the_plan_is_hardly_dearer_than_the_best_of_all_125(percentile: float, bound_s: float) -> None:
-    predictor = Predictor(FLOW, [markovian(BURSTY), markovian(poisson(300.0))])
+    predictor = Predictor(FLOW, [Markovian(BURSTY), Markovian(poisson(300.0))])
     goal = Goal({"counter": bound_s, "matcher": bound_s}, percentile)
 
     def keeps(levels: tuple[int, ...]) -> bool:
         shares = {name: SHARES[level] for name, level in zip(FLOW.order, levels, strict=True)}
-        return all(predictor.along(path, shares, percentile) <= bound_s for path in predictor.paths)
+        return all(predictor.along(path, shares, percentile) <= bound_s for path in timed_paths(FLOW))
 
     every = [levels for levels in product(range(5), repeat=3) if keeps(levels)]
     found = plan(predictor, SHARES, goal)
@@ -112,15 +114,15 @@ def test_the_plan_is_hardly_dearer_than_the_best_of_all_125(percentile: float, b
 def test_a_bound_that_no_share_keeps_is_not_paid_for_beyond_delta() -> None:
     # 0.1 ms is less than a service: a level that brings less than 5 % of the bound is taken back.
     goal = Goal({"matcher": 1e-4}, delta=1e6)
-    found = plan(Predictor(FLOW, [markovian(poisson(300.0))]), SHARES, goal)
+    found = plan(Predictor(FLOW, [Markovian(poisson(300.0))]), SHARES, goal)
     assert set(found.levels.values()) == {0}
-    none = plan(Predictor(FLOW, [markovian(poisson(300.0))]), SHARES, replace(goal, delta=0.0))
+    none = plan(Predictor(FLOW, [Markovian(poisson(300.0))]), SHARES, replace(goal, delta=0.0))
     assert none.levels["matcher"] == none.levels["parser"] == 4
 
 
 def test_from_infinite_to_infinite_it_goes_on_by_utilisation() -> None:
     # At 600/s the matcher needs 0.68 of a core: 40 % and 55 % are both too little.
-    predictor = Predictor(FLOW, [markovian(poisson(600.0))])
+    predictor = Predictor(FLOW, [Markovian(poisson(600.0))])
     assert math.isinf(predictor.along(("parser", "matcher"), dict.fromkeys(FLOW.order, 0.55), 0.0))
     found = plan(predictor, SHARES, Goal({"matcher": 0.1}))
     assert (found.levels["parser"], found.levels["matcher"]) == (0, 2)
@@ -129,7 +131,7 @@ def test_from_infinite_to_infinite_it_goes_on_by_utilisation() -> None:
 
 def test_what_one_path_gave_the_parser_stays_for_the_next() -> None:
     heavy = Dataflow((replace(FLOW.operators[0], cost_s=COST), *FLOW.operators[1:]))
-    predictor = Predictor(heavy, [markovian(BURSTY)])
+    predictor = Predictor(heavy, [Markovian(BURSTY)])
     both = plan(predictor, SHARES, Goal({"counter": 0.1, "matcher": 0.1}))
     first = plan(predictor, SHARES, Goal({"counter": 0.1}))
     assert both.levels["parser"] >= first.levels["parser"] > 0
@@ -137,7 +139,7 @@ def test_what_one_path_gave_the_parser_stays_for_the_next() -> None:
 
 def test_what_is_expected_of_a_path_is_so_with_the_levels_that_all_paths_got() -> None:
     heavy = Dataflow((replace(FLOW.operators[0], cost_s=COST), *FLOW.operators[1:]))
-    predictor = Predictor(heavy, [markovian(BURSTY)])
+    predictor = Predictor(heavy, [Markovian(BURSTY)])
     # The counter's path is content with the least shares; the matcher's then raises the parser, which is on both.
     found = plan(predictor, SHARES, Goal({"counter": 10.0, "matcher": 0.1}))
     assert found.levels["parser"] > 0
@@ -146,9 +148,84 @@ def test_what_is_expected_of_a_path_is_so_with_the_levels_that_all_paths_got() -
         assert found.expected_s[path] == predictor.along(path, shares, 0.0)
 
 
+# A share as a quota
+
+
+def test_a_quota_serves_each_operator_after_the_other_at_the_speed_of_a_whole_core() -> None:
+    quota, slower = QuotaPredictor(FLOW, [Markovian(poisson(300.0))]), Predictor(FLOW, [Markovian(poisson(300.0))])
+    path, whole = ("parser", "matcher"), dict.fromkeys(FLOW.order, 1.0)
+    # With whole cores there is nothing to wait for but each other.
+    assert quota.along(path, whole, 0.0) == pytest.approx(slower.along(path, whole, 0.0), rel=0.03)
+    assert quota.along(path, whole, 0.95) == pytest.approx(slower.along(path, whole, 0.95), rel=0.03)
+    # One operator alone, drawn elsewhere: 1.13 ms of CPU a row, 40 % of a core.
+    alone = under_quota(poisson(300.0), PhaseType.erlang(2, COST), Quota.of_linux(0.4))
+    found = quota.along(("matcher",), dict.fromkeys(FLOW.order, 0.4), 0.95)
+    assert found == pytest.approx(alone.percentile_s(0.95), rel=0.15)
+    assert found < slower.along(("matcher",), dict.fromkeys(FLOW.order, 0.4), 0.95)
+
+
+@pytest.mark.parametrize("percentile", [0.0, 0.95])
+def test_more_of_a_quota_is_never_predicted_to_be_slower(percentile: float) -> None:
+    quota = QuotaPredictor(FLOW, [Markovian(BURSTY)], {"parser": 0.5})
+    for path in timed_paths(FLOW):
+        last = path[-1]
+        told = [quota.along(path, {"parser": share, last: share}, percentile) for share in SHARES]
+        assert told == sorted(told, reverse=True)
+        assert told[0] > told[-1]
+
+
+def test_a_share_of_half_a_core_is_half_a_quota() -> None:
+    # Costs are those at a whole share: on half a core a row needs half of that CPU time.
+    half = QuotaPredictor(FLOW, [Markovian(BURSTY)], dict.fromkeys(FLOW.order, 0.5))
+    halved = Dataflow(tuple(replace(each, cost_s=each.cost_s / 2) for each in FLOW.operators))
+    whole = QuotaPredictor(halved, [Markovian(BURSTY)])
+    path, shares = ("parser", "matcher"), dict.fromkeys(FLOW.order, 0.8)
+    of_whole = {name: share / 2 for name, share in shares.items()}
+    assert half.along(path, shares, 0.95) == pytest.approx(whole.along(path, of_whole, 0.95))
+
+
+def test_under_a_quota_rows_that_are_dropped_need_nothing_and_those_that_are_doubled_twice_as_much() -> None:
+    def flow(selectivity: float) -> Dataflow:
+        return Dataflow((Operator("parser", 1e-4, selectivity), Operator("matcher", 1e-3, after=("parser",))))
+
+    path, shares = ("parser", "matcher"), {"parser": 0.8, "matcher": 0.8}
+    calm = [Markovian(poisson(300.0))]
+    few, all_, many = (QuotaPredictor(flow(kept), calm).along(path, shares, 0.0) for kept in (0.3, 1.0, 2.0))
+    assert few < all_ < many / 2
+    assert QuotaPredictor(flow(3.0), calm).along(path, shares, 0.0) == math.inf
+    assert QuotaPredictor(flow(3.0), calm).slowness("matcher", 0.8, by_load=True) == pytest.approx(1.125)
+
+
+def test_planned_by_quotas_the_same_bound_takes_smaller_shares() -> None:
+    # A row needs 0.28 ms of CPU: on a quota of 1 ms it mostly does not wait at all, on a slower core 2.8 ms.
+    goal, few = Goal({"matcher": 0.008}, 0.95), [Markovian(BURSTY.with_rate(150.0))]
+    by_core = plan(Predictor(FLOW, few), SHARES, goal)
+    by_quota = plan(QuotaPredictor(FLOW, few, QUARTERS), SHARES, goal)
+    assert max(by_quota.expected_s.values()) <= 0.008
+    assert 0 < sum(by_quota.levels.values()) < sum(by_core.levels.values())
+
+
+def test_mead_plans_by_quotas_where_it_is_told_to() -> None:
+    options = "percentile=0.95,bound_s=0.008,every_s=10,method=em,best=1,down_at_once=true"
+    quarters = "+".join(f"{name}:0.25" for name in QUARTERS)
+    core, quota = (
+        driven(Named.parse(f"mead:{options},{how}").build(job()), ticks(BURSTY.with_rate(150.0), 3))[-1]
+        for how in ("service=core", f"service=quota,cores={quarters}")
+    )
+    assert sum(quota.values()) < sum(core.values())
+    for wrong, says in (
+        ("service=cpu", "service"),
+        ("service=quota,model=gi,percentile=0", "no arrivals to draw"),
+        ("service=quota,cores=matcher:2", "cores of matcher"),
+        ("cores=nobody:1", "nobody"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            Named.parse(f"mead:{wrong}").build(job())
+
+
 def test_an_operator_behind_a_filter_sees_fewer_events() -> None:
     half = Dataflow((replace(FLOW.operators[0], selectivity=0.5), *FLOW.operators[1:]))
-    for queue in (markovian(poisson(300.0)), independent(300.0, 1.0)):
+    for queue in (Markovian(poisson(300.0)), independent(300.0, 1.0)):
         found = Predictor(half, [queue]).operator("matcher", 0.4)[0]
         assert found.utilisation == pytest.approx(0.425)
         assert found.mean_s == pytest.approx(kingman(150.0, 1.0, PhaseType.erlang(2, COST / 0.4)).mean_s)

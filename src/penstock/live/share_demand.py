@@ -6,12 +6,12 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.apps.logs import MATCHED, OPERATORS, PARSED
 from penstock.core.errors import BadInput, ExternalError
-from penstock.live.log_records import Records
 from penstock.live.share_plant import Fleet, Reader
 from penstock.models.queues.demand import Demand, learn_demand
 
@@ -24,23 +24,33 @@ SETTLED, WINDOWS_LEAST, WINDOWS_MOST = 0.9, 3, 8
 DONE_AT = {"parser": PARSED, "matcher": MATCHED}
 
 
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What one operator did between two looks."""
+
+    lines: float
+    cpu_s: float
+    span_s: float
+
+
 def settled_demand(
     fleet: Fleet, reader: Reader, seconds: float, sleep: Callable[[float], None] = time.sleep
 ) -> dict[str, Demand]:
-    """The same in window after window, until an operator's lines get no cheaper; the last one's."""
-    seen: dict[str, list[float]] = {name: [] for name in DONE_AT}
-    for window in range(1, WINDOWS_MOST + 1):
-        found = measured_demand(fleet, reader, seconds, sleep)
-        for name, demand in found.items():
-            seen[name].append(demand.mean_s)
-        if window >= WINDOWS_LEAST and all(min(each[-2:]) >= SETTLED * min(each[:-2]) for each in seen.values()):
+    """Of window after window, until an operator's lines get no cheaper; of the last two together."""
+    costs: dict[str, list[float]] = {name: [] for name in DONE_AT}
+    windows: list[dict[str, list[Interval]]] = []
+    while len(windows) < WINDOWS_MOST:
+        windows.append(watched(fleet, reader, seconds, sleep))
+        for name, intervals in windows[-1].items():
+            costs[name].append(demand_of(intervals).mean_s)
+        if len(windows) >= WINDOWS_LEAST and all(min(c[-2:]) >= SETTLED * min(c[:-2]) for c in costs.values()):
             break
-    return found
+    return {name: demand_of([*windows[-2][name], *windows[-1][name]]) for name in DONE_AT}
 
 
-def measured_demand(
+def watched(
     fleet: Fleet, reader: Reader, seconds: float, sleep: Callable[[float], None] = time.sleep
-) -> dict[str, Demand]:
+) -> dict[str, list[Interval]]:
     """Of the operators that take lines one by one; those that count in batches are no queue of lines."""
     reader.take()
     times_s, used = [time.time()], [fleet.cpu_seconds()]
@@ -54,20 +64,25 @@ def measured_demand(
         raise ExternalError(
             f"{came} lines were matched within {seconds:.0f} s: {LINES_LEAST} are needed to learn costs"
         )
-    return {name: _demand([each[name] for each in used], times_s, new[role]) for name, role in DONE_AT.items()}
+    found = {}
+    for name, role in DONE_AT.items():
+        lines, _ = np.histogram(new[role].time_s, bins=times_s)
+        cpu_s = np.diff([each[name] for each in used])
+        found[name] = [Interval(*map(float, each)) for each in zip(lines, cpu_s, np.diff(times_s), strict=True)]
+    return found
 
 
-def _demand(used: Sequence[float], times_s: Sequence[float], records: Records) -> Demand:
-    rows, _ = np.histogram(records.time_s, bins=times_s)
-    span_s = float(np.mean(np.diff(times_s)))
+def demand_of(intervals: Sequence[Interval]) -> Demand:
+    """The line through lines and CPU; where there is none, all CPU is put down to the lines."""
+    lines, cpu_s = [each.lines for each in intervals], [each.cpu_s for each in intervals]
     error_s = math.inf
     with contextlib.suppress(BadInput):  # CPU that falls as lines grow: what compiled the code used more than they did
-        lined = learn_demand([float(each) for each in rows], list(np.diff(used)), span_s)
+        lined = learn_demand(lines, cpu_s, float(np.mean([each.span_s for each in intervals])))
         if lined.error_s <= ERROR_MOST * lined.mean_s:
             return lined
         error_s = lined.error_s
-    # Too steady a rate, or too busy a machine: all CPU is put down to the lines, which errs on the safe side.
-    return Demand((used[-1] - used[0]) / float(rows.sum()), error_s, 0.0)
+    # Too steady a rate, or too busy a machine: that errs on the safe side.
+    return Demand(sum(cpu_s) / sum(lines), error_s, 0.0)
 
 
 def costs_s(demands: Mapping[str, Demand], least: float) -> dict[str, float]:

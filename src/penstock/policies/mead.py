@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.core.allocation import Knob
 from penstock.core.bounds import between
+from penstock.core.dataflow import Dataflow
 from penstock.core.errors import BadInput, unknown
 from penstock.core.job import Job
 from penstock.core.loop import Decision
@@ -20,7 +21,8 @@ from penstock.models.arrivals import METHODS, fit_maps, poisson
 from penstock.models.arrivals.spaced import SpacedArrivals
 from penstock.models.arrivals.window import ARRIVALS_LEAST, Window
 from penstock.models.markov.chains import Floats
-from penstock.policies.mead_plan import Goal, Plan, Predictor, Queue, independent, markovian, plan
+from penstock.policies.mead_plan import Expected, Goal, Markovian, Plan, Predictor, Queue, independent, plan
+from penstock.policies.mead_quota import QuotaPredictor
 from penstock.policies.share_levels import Levels, by_operator
 
 Fit = Callable[[Floats], list[Queue]]
@@ -50,6 +52,8 @@ class Mead:
         windows: int = 2,
         best: int = 5,
         method: str = "calibrated",
+        service: str = "core",
+        cores: str = "",
         levels: int = 5,
         least: float = 0.4,
         delta: float = 0.05,
@@ -63,9 +67,9 @@ class Mead:
         self._goal = goal_of(job, percentile, _bounds(job, bound_s, bounds), safety, delta)
         self._every_s, self._delay_s, self._at_once = every_s, delay_s, down_at_once
         self._gaps, self._sizes = Gaps(window), [window >> halved for halved in range(windows)]
-        self._flow = job.dataflow
         self.fit: Fit = fitting(model, method, best, percentile)
         """From a window of gaps to queues; policies that see the same stream may share what was fitted."""
+        self._expected: Callable[[list[Queue]], Expected] = serving(job.dataflow, service, cores, model)
         self.memory_s = every_s + delay_s
         self._last_s: float | None = None
         self._plans: deque[tuple[float, Plan]] = deque()
@@ -96,7 +100,7 @@ class Mead:
             return
         try:
             queues = [queue for window in windows for queue in self.fit(window)]
-            found = plan(Predictor(self._flow, queues), self._levels.shares, self._goal)
+            found = plan(self._expected(queues), self._levels.shares, self._goal)
         except BadInput as error:  # a window that no process fits: what runs stays
             self._reason = f"no analysis: {error}"
             return
@@ -168,13 +172,27 @@ def fitting(model: str, method: str, best: int, percentile: float) -> Fit:
     return partial(MODELS[model], method, best)
 
 
+def serving(flow: Dataflow, service: str, cores: str, model: str) -> Callable[[list[Queue]], Expected]:
+    """What a share is: a core that is slower by so much, or a quota of one, as cgroups have it."""
+    whole = by_operator(cores, flow.order, "mead: cores")
+    if service == "core":
+        return lambda queues: Predictor(flow, queues)
+    if service != "quota":
+        raise unknown("mead: service", service, ("core", "quota"))
+    if model == "gi":
+        raise BadInput("mead:service=quota: Kingman's GI/G/1 has no arrivals to draw; use model=map or model=m")
+    for name, each in whole.items():
+        between(f"mead: cores of {name}", each, 1e-3, 1)
+    return lambda queues: QuotaPredictor(flow, [each for each in queues if isinstance(each, Markovian)], whole)
+
+
 def _map(method: str, best: int, gaps_s: Floats) -> list[Queue]:
     # The same window is always fitted alike: a restarted policy decides the same.
-    return [markovian(each) for each in fit_maps(gaps_s, method, best, rng=np.random.default_rng(0))]
+    return [Markovian(each) for each in fit_maps(gaps_s, method, best, rng=np.random.default_rng(0))]
 
 
 def _m(_method: str, _best: int, gaps_s: Floats) -> list[Queue]:
-    return [markovian(poisson(Window.of(gaps_s).rate))]
+    return [Markovian(poisson(Window.of(gaps_s).rate))]
 
 
 def _gi(_method: str, _best: int, gaps_s: Floats) -> list[Queue]:

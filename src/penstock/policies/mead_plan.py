@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from penstock.core.dataflow import Dataflow
 from penstock.models.markov.map import Map
@@ -20,20 +21,21 @@ Queue = Callable[[float, PhaseType], "Response | MeanResponse"]
 PHASES = 2
 
 
-def markovian(arrivals: Map) -> Queue:
+@dataclass(eq=False)
+class Markovian:
     """MAP/PH/1; with a Poisson process, M/PH/1. Services are Erlang, so phases and mean tell them apart."""
-    thinned: dict[float, Map] = {}
-    solved: dict[tuple[float, int, float], Response] = {}
 
-    def queue(reach: float, service: PhaseType) -> Response:
-        if reach not in thinned:
-            thinned[reach] = reaching(arrivals, reach)
+    arrivals: Map
+    _thinned: dict[float, Map] = field(default_factory=dict)
+    _solved: dict[tuple[float, int, float], Response] = field(default_factory=dict)
+
+    def __call__(self, reach: float, service: PhaseType) -> Response:
+        if reach not in self._thinned:
+            self._thinned[reach] = reaching(self.arrivals, reach)
         key = (reach, service.phases, service.mean_s)
-        if key not in solved:
-            solved[key] = map_ph_1(thinned[reach], service)
-        return solved[key]
-
-    return queue
+        if key not in self._solved:
+            self._solved[key] = map_ph_1(self._thinned[reach], service)
+        return self._solved[key]
 
 
 def independent(rate: float, scv: float) -> Queue:
@@ -41,9 +43,31 @@ def independent(rate: float, scv: float) -> Queue:
     return lambda reach, service: kingman(rate * reach, max(0.0, 1 + reach * (scv - 1)), service)
 
 
+class Expected(Protocol):
+    """What a plan asks of a model of the operators: the worst that any of the arrival processes leads to."""
+
+    flow: Dataflow
+
+    def along(self, path: Path, shares: Mapping[str, float], percentile: float) -> float:
+        """The mean (percentile 0) or a percentile of the response; infinite where some operator cannot keep up."""
+        ...
+
+    def slowness(self, name: str, share: float, by_load: bool) -> float:
+        """By response; or by utilisation, where responses are infinite."""
+        ...
+
+
+def timed_paths(flow: Dataflow) -> list[Path]:
+    """From the source to each end, without operators at which nothing takes time."""
+    after = {operator.name: operator.after for operator in flow.operators}
+    stations = {name: Station(PhaseType.exponential(1.0), after[name]) for name in flow.order}
+    takes_time = {name for name in flow.order if flow.costs_s[name] > 0 and flow.visits[name] > 0}
+    return [tuple(name for name in path if name in takes_time) for path in paths(stations)]
+
+
 @dataclass(eq=False)
 class Predictor:
-    """Response times along the paths of a dataflow: the worst that any of the models predicts."""
+    """A share is a core that is slower by so much, each operator a queue of its own."""
 
     flow: Dataflow
     queues: Sequence[Queue]
@@ -51,19 +75,15 @@ class Predictor:
     _operators: dict[tuple[str, float], list[Response | MeanResponse]] = field(default_factory=dict)
     _paths: dict[tuple[object, ...], float] = field(default_factory=dict)
 
-    @property
-    def paths(self) -> list[Path]:
-        """From the source to each end, without operators at which nothing takes time."""
-        stations = {name: Station(PhaseType.exponential(1.0), self._after(name)) for name in self.flow.order}
-        return [tuple(name for name in path if self._takes_time(name)) for path in paths(stations)]
-
     def along(self, path: Path, shares: Mapping[str, float], percentile: float) -> float:
-        """The mean (percentile 0) or a percentile of the response; infinite where some operator cannot keep up."""
         key = (path, tuple(shares[name] for name in path), percentile)
         if key not in self._paths:
             every = [self.operator(name, shares[name]) for name in path]
             self._paths[key] = max((_response(one, percentile) for one in zip(*every, strict=True)), default=0.0)
         return self._paths[key]
+
+    def slowness(self, name: str, share: float, by_load: bool) -> float:
+        return max(each.utilisation if by_load else each.mean_s for each in self.operator(name, share))
 
     def operator(self, name: str, share: float) -> list[Response | MeanResponse]:
         """One operator's response by each model."""
@@ -72,12 +92,6 @@ class Predictor:
             reach = self.flow.visits[name]
             self._operators[name, share] = [queue(reach, service) for queue in self.queues]
         return self._operators[name, share]
-
-    def _takes_time(self, name: str) -> bool:
-        return self.flow.costs_s[name] > 0 and self.flow.visits[name] > 0
-
-    def _after(self, name: str) -> Path:
-        return next(operator.after for operator in self.flow.operators if operator.name == name)
 
 
 def _response(stations: Sequence[Response | MeanResponse], percentile: float) -> float:
@@ -109,10 +123,10 @@ class Plan:
     expected_s: Mapping[Path, float]
 
 
-def plan(predictor: Predictor, shares: Sequence[float], goal: Goal) -> Plan:
+def plan(predictor: Expected, shares: Sequence[float], goal: Goal) -> Plan:
     """Figure 5: from the least shares, one level more for the slowest operator, until each path keeps its bound."""
     levels = dict.fromkeys(predictor.flow.order, 0)
-    bound = [path for path in predictor.paths if path and path[-1] in goal.bounds_s]
+    bound = [path for path in timed_paths(predictor.flow) if path and path[-1] in goal.bounds_s]
     # Paths in sequence: what one path gave an operator that both use stays.
     for path in bound:
         _keep(predictor, shares, goal, path, levels)
@@ -121,7 +135,7 @@ def plan(predictor: Predictor, shares: Sequence[float], goal: Goal) -> Plan:
     return Plan(levels, {path: predictor.along(path, given, goal.percentile) for path in bound})
 
 
-def _keep(predictor: Predictor, shares: Sequence[float], goal: Goal, path: Path, levels: dict[str, int]) -> None:
+def _keep(predictor: Expected, shares: Sequence[float], goal: Goal, path: Path, levels: dict[str, int]) -> None:
     bound_s = goal.bounds_s[path[-1]]
 
     def response() -> float:
@@ -129,7 +143,7 @@ def _keep(predictor: Predictor, shares: Sequence[float], goal: Goal, path: Path,
 
     before = response()
     while before > bound_s and (grows := [name for name in path if levels[name] < len(shares) - 1]):
-        slowest = max(grows, key=lambda name: _slowness(predictor, name, shares[levels[name]], before))
+        slowest = max(grows, key=lambda name: predictor.slowness(name, shares[levels[name]], math.isinf(before)))
         levels[slowest] += 1
         after = response()
         # From infinite to infinite is no sign that it does not help: the queue is not stable yet.
@@ -137,9 +151,3 @@ def _keep(predictor: Predictor, shares: Sequence[float], goal: Goal, path: Path,
             levels[slowest] -= 1
             break
         before = after
-
-
-def _slowness(predictor: Predictor, name: str, share: float, path_s: float) -> float:
-    """By response; where the path's is infinite, by utilisation."""
-    found = predictor.operator(name, share)
-    return max(each.utilisation if math.isinf(path_s) else each.mean_s for each in found)
