@@ -2,12 +2,14 @@
 
 The job, the load and the cluster are those of `scripts/bench live`, fed from files. Each control has three runs of
 twelve minutes, taken in turns, so that a slow hour of a shared machine meets all of them. A run whose journal is there
-is not made again; `scripts/bench live_policies --page` only writes the page. Dynamic allocation is Spark's own, with
-its defaults but for the limits; a controller that changes nothing (`dry_run`) looks on and keeps the journal.
+is not made again; `scripts/bench live_policies --runs N` makes at most N now (0: only the page). Dynamic allocation is
+Spark's own, with its defaults but for the limits; a controller that changes nothing (`dry_run`) looks on and keeps the
+journal.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import shutil
 import statistics
@@ -75,9 +77,12 @@ class Live:
 
 
 def main(*words: str) -> None:
+    parser = argparse.ArgumentParser(prog="scripts/bench live_policies")
+    parser.add_argument("--runs", type=int, default=RUNS * len(POLICIES), help="at most so many now; 0: the page only")
+    options = parser.parse_args(words)
     FOLDER.mkdir(parents=True, exist_ok=True)
     lives = [Live(policy, number) for number in range(1, RUNS + 1) for policy in POLICIES]
-    missing = [live for live in lives if not live.journal.exists()] if "--page" not in words else []
+    missing = [live for live in lives if not live.journal.exists()][: options.runs]
     lines = image_lines() if missing else []
     for live in missing:
         run(live, lines)
