@@ -30,7 +30,7 @@ from penstock.live.kafka import Broker
 from penstock.live.log_fleet import LogFleet
 from penstock.live.share_demand import costs_s, settled_demand
 from penstock.live.share_plant import SINK, SharePlant
-from penstock.live.share_run import RoleRecords, SharesWanted, controlled, warm_fleet
+from penstock.live.share_run import QUOTAS, RoleRecords, SharesWanted, controlled, warm_fleet
 from penstock.models.arrivals import fit_maps, poisson
 from penstock.models.queues.batch_server import BatchServer, micro_batches
 from penstock.models.queues.demand import Demand, learn_demand
@@ -47,7 +47,7 @@ DRAIN_S = 8.0
 BOUND_S, PERCENTILE, LEAST = 0.25, 0.95, 0.4
 # Rates, and so windows, are less than half of paper 4's; analyses are more often, as its runs were eight times as long.
 OWN = f"percentile={PERCENTILE},bounds=matcher:{BOUND_S},window=20000,every_s=10"
-QUOTA = f"{OWN},service=quota,cores=" + "+".join(f"{name}:{each.cores:g}" for name, each in OPERATORS.items())
+QUOTA = f"{OWN},{QUOTAS}"
 FIXED = {f"fixed-{round(100 * share)}": f"static-share:share={share}" for share in (0.4, 0.7, 1.0, 0.55, 0.85)}
 LOOPS = {
     "mead": f"mead:{QUOTA}",

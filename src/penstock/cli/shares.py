@@ -28,14 +28,15 @@ EXAMPLES = """\
 examples:
   penstock cluster --kafka                        a broker to try it on; then, with lines in a topic of it:
   penstock shares --broker 127.0.0.1:9092 --topic lines --for 10m --journal shares.jsonl
-  penstock shares --broker … --topic lines --policy "mead:percentile=0.95,bounds=matcher:0.25,every_s=10"
+  penstock shares --broker … --topic lines --policy "mead:percentile=0.95,every_s=10"
   penstock shares --broker … --topic lines --policy share-threshold --objective "latency<=500ms"
   penstock status shares.jsonl; penstock explain shares.jsonl; penstock serve shares.jsonl
 
-What a line costs is measured first, for half a minute, on the lines that come; or give it with --costs.
+Without --policy it is `mead` with shares as the quotas that they are; plain `mead` takes a share for a slower core, as
+its paper does, and gives more. What a line costs is measured first on the lines that come, half a minute at a time
+until it settles (two to four minutes); or give it with --costs.
 Without the right to make cgroups it is refused (exit code 2). SIGUSR1 pauses it, and lets it go on.
 """
-POLICY = "mead:percentile=0.95"
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -44,7 +45,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("shares", help=help_, description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("--broker", required=True, metavar="HOST:PORT", help="an existing Kafka broker")
     parser.add_argument("--topic", required=True, metavar="NAME", help="of lines; one partition")
-    parser.add_argument("--policy", default=POLICY, metavar="NAME", help=f"mead, share-threshold, … ({POLICY})")
+    parser.add_argument("--policy", metavar="NAME", help="mead, share-threshold, … (mead:percentile=0.95 by quotas)")
     parser.add_argument(
         "--objective", default="latency<=1s", metavar="TEXT", help="of the matcher's path (latency<=1s)"
     )
@@ -82,8 +83,9 @@ def _wanted(options: argparse.Namespace) -> SharesWanted:
     costs = by_operator(options.costs, rows, "--costs")
     if costs and len(costs) < len(rows):
         raise BadInput(f"--costs {options.costs}: give those of {' and '.join(rows)}, or none")
+    policy = {"policy": options.policy} if options.policy else {}
     return SharesWanted(
-        policy=options.policy,
+        **policy,
         objective=Objective.parse(options.objective),
         tick_s=duration_s(options.tick, "--tick", least_s=1.0),
         least=options.least,

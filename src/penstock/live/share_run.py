@@ -34,13 +34,15 @@ from penstock.policies.registry import Named
 log = logging.getLogger("penstock")
 LOOK_S = 0.5
 HANG_S = 30.0  # an analysis takes one or two seconds
+# For `mead`: a share is the quota of a cgroup, and a whole one is so many cores.
+QUOTAS = "service=quota,cores=" + "+".join(f"{name}:{each.cores:g}" for name, each in OPERATORS.items())
 
 
 @dataclass(frozen=True, slots=True)
 class SharesWanted:
     """How the log analysis is to be controlled."""
 
-    policy: str = "mead"
+    policy: str = f"mead:percentile=0.95,{QUOTAS}"
     objective: Objective = field(default_factory=lambda: Objective(1.0))
     tick_s: float = 5.0
     least: float = 0.4
