@@ -10,6 +10,7 @@ import numpy as np
 from penstock.models.arrivals import Map, fit_maps
 from penstock.models.markov.chains import Floats
 from penstock.policies.mead_plan import Goal, Markovian, Predictor, plan
+from penstock.policies.mead_quota import QuotaPredictor
 from penstock.policies.share_levels import Levels
 from penstock.reproduce.mead_worlds import MMPP2, STREAMS, flow_of
 from penstock.sim.engine import Segment
@@ -58,7 +59,7 @@ def analysis(arrivals: Map) -> None:
     flow, shares = flow_of(STREAMS["SYNT"]), Levels().shares
     fitted = fit_maps([gaps, gaps[-25_000:]], best=5)
     ten = [*fitted, *[arrivals.with_rate(300.0 + n) for n in range(10 - len(fitted))]]
-    whole, planned = [], []
+    whole, planned, by_quotas = [], [], []
     for _ in range(RUNS):
         predictor = Predictor(flow, [Markovian(each) for each in ten])
         begun = time.perf_counter()
@@ -71,8 +72,16 @@ def analysis(arrivals: Map) -> None:
         begun = time.perf_counter()
         plan(predictor, shares, Goal({"counter": 0.5, "matcher": 0.5}, 0.95))
         planned.append(time.perf_counter() - begun)
+        begun = time.perf_counter()
+        plan(
+            QuotaPredictor(flow, [Markovian(each) for each in ten]),
+            shares,
+            Goal({"counter": 0.5, "matcher": 0.5}, 0.95),
+        )
+        by_quotas.append(time.perf_counter() - begun)
     print(f"all 150 queues with their 95th percentile: {median(whole):.2f} s (asked: 1)")
     print(f"plan of Figure 5 with 10 MAPs, 95th percentile along both paths: {median(planned):.2f} s")
+    print(f"the same with shares as quotas: {median(by_quotas):.2f} s")
     begun = time.perf_counter()
     fit_maps([gaps, gaps[-25_000:]], best=5)
     print(f"fit of both windows (calibrated): {time.perf_counter() - begun:.2f} s")

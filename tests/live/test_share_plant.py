@@ -132,7 +132,7 @@ def test_an_application_that_has_ended_is_said() -> None:
 
 
 def test_without_lines_no_cost_is_learnt() -> None:
-    with pytest.raises(ExternalError, match="0 lines were matched"):
+    with pytest.raises(ExternalError, match="0 lines were parsed"):
         watched(Fleet(), Reader(), 0.01, sleep=lambda _: None)
 
 
@@ -177,6 +177,31 @@ def test_a_cost_is_that_of_the_last_two_windows_together() -> None:
     both = demand_of([*calm, *busy])
     assert both.mean_s == pytest.approx(0.002)
     assert both.idle == pytest.approx(0.1)
+
+
+def test_a_look_that_came_late_is_a_longer_interval() -> None:
+    # 2 ms a line and 0.1 cores without lines, whatever the lengths of the intervals.
+    spans = [1.0, 2.5, 1.0, 1.5, 4.0, 1.0]
+    rates = [50.0, 60.0, 100.0, 150.0, 80.0, 120.0]
+    seen = [Interval(rate * span, (0.1 + 0.002 * rate) * span, span) for rate, span in zip(rates, spans, strict=True)]
+    assert demand_of(seen).mean_s == pytest.approx(0.002)
+    assert demand_of(seen).idle == pytest.approx(0.1)
+
+
+def test_costs_that_never_settle_are_said(caplog: pytest.LogCaptureFixture) -> None:
+    fleet, reader, cost = Fleet(), Reader(), [1.0]
+
+    def sleep(_: float) -> None:
+        before_s = time.time()
+        time.sleep(0.02)
+        cost[0] *= 0.5
+        for name in fleet.used:
+            fleet.used[name] += 100 * cost[0]
+        sent = list(np.linspace(before_s, time.time(), 100))
+        reader.next = {**SILENT, PARSED: records(sent, 0.0), MATCHED: records(sent, 0.0)}
+
+    settled_demand(fleet, reader, 0.001, sleep)
+    assert "still falling" in caplog.text
 
 
 def test_an_operator_that_needs_more_than_the_least_share_without_lines_is_refused() -> None:

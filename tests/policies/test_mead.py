@@ -21,10 +21,9 @@ from penstock.models.arrivals import Map, poisson
 from penstock.models.arrivals.spaced import SpacedArrivals
 from penstock.models.capacity import linear
 from penstock.models.markov.chains import Floats
-from penstock.models.queues import PhaseType, Quota, kingman, map_ph_1, under_quota
+from penstock.models.queues import PhaseType, kingman, map_ph_1
 from penstock.policies.mead import Gaps, Mead
 from penstock.policies.mead_plan import Goal, Markovian, Predictor, independent, plan, timed_paths
-from penstock.policies.mead_quota import QuotaPredictor
 from penstock.policies.registry import Named
 from penstock.policies.share_levels import Levels
 from penstock.runs.replayed import replay
@@ -42,7 +41,6 @@ FLOW = Dataflow(
         Operator("matcher", COST, after=("parser",)),
     )
 )
-QUARTERS = dict.fromkeys(FLOW.order, 0.25)
 
 
 def job(objective: str = "latency<=0.1s") -> Job:
@@ -148,66 +146,12 @@ def test_what_is_expected_of_a_path_is_so_with_the_levels_that_all_paths_got() -
         assert found.expected_s[path] == predictor.along(path, shares, 0.0)
 
 
-# A share as a quota
-
-
-def test_a_quota_serves_each_operator_after_the_other_at_the_speed_of_a_whole_core() -> None:
-    quota, slower = QuotaPredictor(FLOW, [Markovian(poisson(300.0))]), Predictor(FLOW, [Markovian(poisson(300.0))])
-    path, whole = ("parser", "matcher"), dict.fromkeys(FLOW.order, 1.0)
-    # With whole cores there is nothing to wait for but each other.
-    assert quota.along(path, whole, 0.0) == pytest.approx(slower.along(path, whole, 0.0), rel=0.03)
-    assert quota.along(path, whole, 0.95) == pytest.approx(slower.along(path, whole, 0.95), rel=0.03)
-    # One operator alone, drawn elsewhere: 1.13 ms of CPU a row, 40 % of a core.
-    alone = under_quota(poisson(300.0), PhaseType.erlang(2, COST), Quota.of_linux(0.4))
-    found = quota.along(("matcher",), dict.fromkeys(FLOW.order, 0.4), 0.95)
-    assert found == pytest.approx(alone.percentile_s(0.95), rel=0.15)
-    assert found < slower.along(("matcher",), dict.fromkeys(FLOW.order, 0.4), 0.95)
-
-
-@pytest.mark.parametrize("percentile", [0.0, 0.95])
-def test_more_of_a_quota_is_never_predicted_to_be_slower(percentile: float) -> None:
-    quota = QuotaPredictor(FLOW, [Markovian(BURSTY)], {"parser": 0.5})
-    for path in timed_paths(FLOW):
-        last = path[-1]
-        told = [quota.along(path, {"parser": share, last: share}, percentile) for share in SHARES]
-        assert told == sorted(told, reverse=True)
-        assert told[0] > told[-1]
-
-
-def test_a_share_of_half_a_core_is_half_a_quota() -> None:
-    # Costs are those at a whole share: on half a core a row needs half of that CPU time.
-    half = QuotaPredictor(FLOW, [Markovian(BURSTY)], dict.fromkeys(FLOW.order, 0.5))
-    halved = Dataflow(tuple(replace(each, cost_s=each.cost_s / 2) for each in FLOW.operators))
-    whole = QuotaPredictor(halved, [Markovian(BURSTY)])
-    path, shares = ("parser", "matcher"), dict.fromkeys(FLOW.order, 0.8)
-    of_whole = {name: share / 2 for name, share in shares.items()}
-    assert half.along(path, shares, 0.95) == pytest.approx(whole.along(path, of_whole, 0.95))
-
-
-def test_under_a_quota_rows_that_are_dropped_need_nothing_and_those_that_are_doubled_twice_as_much() -> None:
-    def flow(selectivity: float) -> Dataflow:
-        return Dataflow((Operator("parser", 1e-4, selectivity), Operator("matcher", 1e-3, after=("parser",))))
-
-    path, shares = ("parser", "matcher"), {"parser": 0.8, "matcher": 0.8}
-    calm = [Markovian(poisson(300.0))]
-    few, all_, many = (QuotaPredictor(flow(kept), calm).along(path, shares, 0.0) for kept in (0.3, 1.0, 2.0))
-    assert few < all_ < many / 2
-    assert QuotaPredictor(flow(3.0), calm).along(path, shares, 0.0) == math.inf
-    assert QuotaPredictor(flow(3.0), calm).slowness("matcher", 0.8, by_load=True) == pytest.approx(1.125)
-
-
-def test_planned_by_quotas_the_same_bound_takes_smaller_shares() -> None:
-    # A row needs 0.28 ms of CPU: on a quota of 1 ms it mostly does not wait at all, on a slower core 2.8 ms.
-    goal, few = Goal({"matcher": 0.008}, 0.95), [Markovian(BURSTY.with_rate(150.0))]
-    by_core = plan(Predictor(FLOW, few), SHARES, goal)
-    by_quota = plan(QuotaPredictor(FLOW, few, QUARTERS), SHARES, goal)
-    assert max(by_quota.expected_s.values()) <= 0.008
-    assert 0 < sum(by_quota.levels.values()) < sum(by_core.levels.values())
+# A share as a quota: test_mead_quota.py
 
 
 def test_mead_plans_by_quotas_where_it_is_told_to() -> None:
     options = "percentile=0.95,bound_s=0.008,every_s=10,method=em,best=1,down_at_once=true"
-    quarters = "+".join(f"{name}:0.25" for name in QUARTERS)
+    quarters = "+".join(f"{name}:0.25" for name in FLOW.order)
     core, quota = (
         driven(Named.parse(f"mead:{options},{how}").build(job()), ticks(BURSTY.with_rate(150.0), 3))[-1]
         for how in ("service=core", f"service=quota,cores={quarters}")
@@ -217,7 +161,8 @@ def test_mead_plans_by_quotas_where_it_is_told_to() -> None:
         ("service=cpu", "service"),
         ("service=quota,model=gi,percentile=0", "no arrivals to draw"),
         ("service=quota,cores=matcher:2", "cores of matcher"),
-        ("cores=nobody:1", "nobody"),
+        ("service=quota,cores=nobody:1", "nobody"),
+        ("cores=matcher:0.5", "give service=quota as well"),
     ):
         with pytest.raises(BadInput, match=says):
             Named.parse(f"mead:{wrong}").build(job())

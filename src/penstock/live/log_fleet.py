@@ -11,27 +11,17 @@ from pathlib import Path
 
 from penstock.apps.logs import OPERATORS, topic_names
 from penstock.core.errors import BadInput, ExternalError, PenstockError
-from penstock.live.cgroup import QUOTA_MIN_S, Group, Groups, find_groups, works
+from penstock.live.cgroup import Group, Groups, find_groups, works
 from penstock.live.daemon import spark_environment
 from penstock.live.kafka import KafkaSource
 from penstock.live.log_query import RUNS
 from penstock.live.resources import Holding, hold, remove_cgroup
+from penstock.models.queues.quota import PERIOD_S, Quota
 from penstock.pipeline.java import need_java
 from penstock.pipeline.starting import Starting, last_words
 
-# With the usual 100 ms short queues are served at full speed before the quota runs out: see docs/arrivals.md.
-PERIOD_S = 0.005
 START_CORES = 2.0
 STOP_S = 5.0
-
-
-def period_s(cores: float) -> float:
-    """About 5 ms; longer where the kernel's least quota of 1 ms asks for it.
-
-    >>> period_s(0.5), period_s(0.1)
-    (0.005, 0.01)
-    """
-    return max(PERIOD_S, QUOTA_MIN_S / cores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +64,9 @@ class LogFleet:
                             admin.delete_topic(topic)
 
     def limit(self, name: str, share: float) -> None:
-        """From now on an operator may use this part of its whole share; above 1: more than it ever gets, to warm up."""
+        """From now on an operator may use this part of its whole share."""
         cores = share * OPERATORS[name].cores
-        self._running[name].group.limit(cores, period_s(cores))
+        self._running[name].group.limit(cores, Quota.of_linux(cores).period_s)
 
     def lift(self) -> None:
         """No quota that matters: a cold JVM on a part of a core compiles for minutes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from penstock.core.errors import BadInput, ExternalError
 from penstock.live.share_plant import Fleet, Reader
 from penstock.models.queues.demand import Demand, learn_demand
 
+log = logging.getLogger("penstock")
 EVERY_S = 1.0
 LINES_LEAST = 100
 ERROR_MOST = 0.25
@@ -45,6 +47,11 @@ def settled_demand(
             costs[name].append(demand_of(intervals).mean_s)
         if len(windows) >= WINDOWS_LEAST and all(min(c[-2:]) >= SETTLED * min(c[:-2]) for c in costs.values()):
             break
+    else:
+        log.warning(
+            "costs of a line are still falling after %.0f s: the last ones are taken, which errs on the safe side",
+            WINDOWS_MOST * seconds,
+        )
     return {name: demand_of([*windows[-2][name], *windows[-1][name]]) for name in DONE_AT}
 
 
@@ -58,15 +65,13 @@ def watched(
         sleep(EVERY_S)
         times_s.append(time.time())
         used.append(fleet.cpu_seconds())
-    new = reader.take()
-    came = min(len(new[role].time_s) for role in DONE_AT.values())
-    if came < LINES_LEAST:
-        raise ExternalError(
-            f"{came} lines were matched within {seconds:.0f} s: {LINES_LEAST} are needed to learn costs"
-        )
-    found = {}
+    new, found = reader.take(), {}
     for name, role in DONE_AT.items():
         lines, _ = np.histogram(new[role].time_s, bins=times_s)
+        if (came := int(lines.sum())) < LINES_LEAST:
+            raise ExternalError(
+                f"{came} lines were {role} within {seconds:.0f} s: {LINES_LEAST} are needed to learn costs"
+            )
         cpu_s = np.diff([each[name] for each in used])
         found[name] = [Interval(*map(float, each)) for each in zip(lines, cpu_s, np.diff(times_s), strict=True)]
     return found
@@ -74,15 +79,16 @@ def watched(
 
 def demand_of(intervals: Sequence[Interval]) -> Demand:
     """The line through lines and CPU; where there is none, all CPU is put down to the lines."""
-    lines, cpu_s = [each.lines for each in intervals], [each.cpu_s for each in intervals]
+    # A second's worth of each: a look that came late is an interval of two, not a second with twice the idle CPU.
+    rates, cores = [each.lines / each.span_s for each in intervals], [each.cpu_s / each.span_s for each in intervals]
     error_s = math.inf
     with contextlib.suppress(BadInput):  # CPU that falls as lines grow: what compiled the code used more than they did
-        lined = learn_demand(lines, cpu_s, float(np.mean([each.span_s for each in intervals])))
+        lined = learn_demand(rates, cores, span_s=1.0)
         if lined.error_s <= ERROR_MOST * lined.mean_s:
             return lined
         error_s = lined.error_s
     # Too steady a rate, or too busy a machine: that errs on the safe side.
-    return Demand(sum(cpu_s) / sum(lines), error_s, 0.0)
+    return Demand(sum(each.cpu_s for each in intervals) / sum(each.lines for each in intervals), error_s, 0.0)
 
 
 def costs_s(demands: Mapping[str, Demand], least: float) -> dict[str, float]:

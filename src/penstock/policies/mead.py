@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -21,11 +21,12 @@ from penstock.models.arrivals import METHODS, fit_maps, poisson
 from penstock.models.arrivals.spaced import SpacedArrivals
 from penstock.models.arrivals.window import ARRIVALS_LEAST, Window
 from penstock.models.markov.chains import Floats
-from penstock.policies.mead_plan import Expected, Goal, Markovian, Plan, Predictor, Queue, independent, plan
-from penstock.policies.mead_quota import QuotaPredictor
+from penstock.policies.mead_plan import Goal, Markovian, Plan, Predictor, Queue, ResponseModel, independent, plan
+from penstock.policies.mead_quota import QuotaPredictor, need_plain_paths
 from penstock.policies.share_levels import Levels, by_operator
 
 Fit = Callable[[Floats], list[Queue]]
+SERVICES = ("core", "quota")
 
 
 class Mead:
@@ -69,11 +70,11 @@ class Mead:
         self._gaps, self._sizes = Gaps(window), [window >> halved for halved in range(windows)]
         self.fit: Fit = fitting(model, method, best, percentile)
         """From a window of gaps to queues; policies that see the same stream may share what was fitted."""
-        self._expected: Callable[[list[Queue]], Expected] = serving(job.dataflow, service, cores, model)
+        self._model: Callable[[list[Queue]], ResponseModel] = serving(job.dataflow, service, cores, model)
         self.memory_s = every_s + delay_s
         self._last_s: float | None = None
         self._plans: deque[tuple[float, Plan]] = deque()
-        self._reason, self._expected_s = "no analysis yet", 0.0
+        self._reason, self._model_s = "no analysis yet", 0.0
 
     def decide(self, seen: Observation) -> Decision:
         if isinstance(seen.arrivals, SpacedArrivals):
@@ -89,8 +90,8 @@ class Mead:
         target = self._levels.asked(seen.target, now)
         share = sum(self._levels.shares[level] for level in now.values()) / len(now)
         signals = {"cpu_share": share, "bound_s": min(self._goal.bounds_s.values())}
-        if math.isfinite(self._expected_s):
-            signals["expected_s"] = self._expected_s
+        if math.isfinite(self._model_s):
+            signals["expected_s"] = self._model_s
         return Decision(target, self._reason, signals)
 
     def _analyse(self, now_s: float) -> None:
@@ -100,7 +101,7 @@ class Mead:
             return
         try:
             queues = [queue for window in windows for queue in self.fit(window)]
-            found = plan(self._expected(queues), self._levels.shares, self._goal)
+            found = plan(self._model(queues), self._levels.shares, self._goal)
         except BadInput as error:  # a window that no process fits: what runs stays
             self._reason = f"no analysis: {error}"
             return
@@ -109,11 +110,11 @@ class Mead:
     def _adopt(self, now: dict[str, int], planned: Plan) -> dict[str, int]:
         """Up at once, down by one level: a window that has just forgotten a burst may see the next one soon."""
         steps = {name: level if self._at_once else max(level, now[name] - 1) for name, level in planned.levels.items()}
-        self._expected_s = max(planned.expected_s.values(), default=0.0)
+        self._model_s = max(planned.expected_s.values(), default=0.0)
         what = f"the {self._goal.percentile:.0%} quantile" if self._goal.percentile else "the mean"
         told = ", ".join(f"{name} {self._levels.shares[level]:.0%}" for name, level in planned.levels.items())
         bound_s = min(self._goal.bounds_s.values())
-        self._reason = f"{told}: {what} would be {self._expected_s:.3g} s, planned for {bound_s:.3g} s"
+        self._reason = f"{told}: {what} would be {self._model_s:.3g} s, planned for {bound_s:.3g} s"
         return steps
 
 
@@ -172,18 +173,21 @@ def fitting(model: str, method: str, best: int, percentile: float) -> Fit:
     return partial(MODELS[model], method, best)
 
 
-def serving(flow: Dataflow, service: str, cores: str, model: str) -> Callable[[list[Queue]], Expected]:
+def serving(flow: Dataflow, service: str, cores: str, model: str) -> Callable[[list[Queue]], ResponseModel]:
     """What a share is: a core that is slower by so much, or a quota of one, as cgroups have it."""
-    whole = by_operator(cores, flow.order, "mead: cores")
+    if service not in SERVICES:
+        raise unknown("mead: service", service, SERVICES)
     if service == "core":
+        if cores:
+            raise BadInput("mead:cores says what a share of 1 is of a quota: give service=quota as well")
         return lambda queues: Predictor(flow, queues)
-    if service != "quota":
-        raise unknown("mead: service", service, ("core", "quota"))
     if model == "gi":
         raise BadInput("mead:service=quota: Kingman's GI/G/1 has no arrivals to draw; use model=map or model=m")
+    need_plain_paths(flow)
+    whole = by_operator(cores, flow.order, "mead: cores")
     for name, each in whole.items():
         between(f"mead: cores of {name}", each, 1e-3, 1)
-    return lambda queues: QuotaPredictor(flow, [each for each in queues if isinstance(each, Markovian)], whole)
+    return lambda queues: QuotaPredictor(flow, cast("list[Markovian]", queues), whole)
 
 
 def _map(method: str, best: int, gaps_s: Floats) -> list[Queue]:

@@ -43,7 +43,7 @@ def independent(rate: float, scv: float) -> Queue:
     return lambda reach, service: kingman(rate * reach, max(0.0, 1 + reach * (scv - 1)), service)
 
 
-class Expected(Protocol):
+class ResponseModel(Protocol):
     """What a plan asks of a model of the operators: the worst that any of the arrival processes leads to."""
 
     flow: Dataflow
@@ -52,8 +52,8 @@ class Expected(Protocol):
         """The mean (percentile 0) or a percentile of the response; infinite where some operator cannot keep up."""
         ...
 
-    def slowness(self, name: str, share: float, by_load: bool) -> float:
-        """By response; or by utilisation, where responses are infinite."""
+    def slowness(self, path: Path, shares: Mapping[str, float], by_load: bool) -> float:
+        """Of the last operator of a path: its mean response; or its utilisation, where responses are infinite."""
         ...
 
 
@@ -82,8 +82,9 @@ class Predictor:
             self._paths[key] = max((_response(one, percentile) for one in zip(*every, strict=True)), default=0.0)
         return self._paths[key]
 
-    def slowness(self, name: str, share: float, by_load: bool) -> float:
-        return max(each.utilisation if by_load else each.mean_s for each in self.operator(name, share))
+    def slowness(self, path: Path, shares: Mapping[str, float], by_load: bool) -> float:
+        found = self.operator(path[-1], shares[path[-1]])
+        return max(each.utilisation if by_load else each.mean_s for each in found)
 
     def operator(self, name: str, share: float) -> list[Response | MeanResponse]:
         """One operator's response by each model."""
@@ -123,7 +124,7 @@ class Plan:
     expected_s: Mapping[Path, float]
 
 
-def plan(predictor: Expected, shares: Sequence[float], goal: Goal) -> Plan:
+def plan(predictor: ResponseModel, shares: Sequence[float], goal: Goal) -> Plan:
     """Figure 5: from the least shares, one level more for the slowest operator, until each path keeps its bound."""
     levels = dict.fromkeys(predictor.flow.order, 0)
     bound = [path for path in timed_paths(predictor.flow) if path and path[-1] in goal.bounds_s]
@@ -135,15 +136,21 @@ def plan(predictor: Expected, shares: Sequence[float], goal: Goal) -> Plan:
     return Plan(levels, {path: predictor.along(path, given, goal.percentile) for path in bound})
 
 
-def _keep(predictor: Expected, shares: Sequence[float], goal: Goal, path: Path, levels: dict[str, int]) -> None:
+def _keep(predictor: ResponseModel, shares: Sequence[float], goal: Goal, path: Path, levels: dict[str, int]) -> None:
     bound_s = goal.bounds_s[path[-1]]
 
+    def given() -> dict[str, float]:
+        return {name: shares[levels[name]] for name in path}
+
     def response() -> float:
-        return predictor.along(path, {name: shares[levels[name]] for name in path}, goal.percentile)
+        return predictor.along(path, given(), goal.percentile)
+
+    def slowness(place: int) -> float:
+        return predictor.slowness(path[: place + 1], given(), math.isinf(before))
 
     before = response()
-    while before > bound_s and (grows := [name for name in path if levels[name] < len(shares) - 1]):
-        slowest = max(grows, key=lambda name: predictor.slowness(name, shares[levels[name]], math.isinf(before)))
+    while before > bound_s and (grows := [place for place, name in enumerate(path) if levels[name] < len(shares) - 1]):
+        slowest = path[max(grows, key=slowness)]
         levels[slowest] += 1
         after = response()
         # From infinite to infinite is no sign that it does not help: the queue is not stable yet.

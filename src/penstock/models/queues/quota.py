@@ -23,6 +23,7 @@ BLOCKS = 20
 # Linux: what a core that falls idle keeps of its quota over the end of the period (at most 1 ms, and half of that tells
 # the measured p95 best: `scripts/bench quota`), and the least quota that a period may have.
 KEPT_S, LEAST_S = 0.0005, 0.001
+# With the usual 100 ms short queues are served at full speed before the quota runs out: see docs/arrivals.md.
 PERIOD_S = 0.005
 
 
