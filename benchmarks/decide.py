@@ -11,11 +11,11 @@ from penstock.live.control_options import Wanted
 from penstock.policies.registry import Named
 
 JOURNALS = Path("docs/live")
-POLICIES = ("threshold", "filtered", "filtered:filter=pure,sizing=step")
+POLICIES = ("deadline", "threshold", "filtered", "filtered:filter=pure,sizing=step")
 
 
 def main() -> None:
-    """Milliseconds, not ratios: 10 ms is what a controller beside a job may take."""
+    """Milliseconds, not ratios: 10 ms is what a controller beside a job may take, 2 ms were asked of `deadline`."""
     for path in sorted(JOURNALS.glob("*.jsonl")):
         journal = Journal.open(path)
         job = Wanted(limits=journal.header.limits, trigger=f"{journal.header.facts['trigger_s']:g}s").job("images")

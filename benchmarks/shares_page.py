@@ -16,17 +16,19 @@ FORESEEN = (
 )
 
 
-def page(done: Mapping[str, Figures], planned: int, bound_s: float, rate: float) -> str:
+def page(done: Mapping[str, Figures], planned: int, bound_s: float, load: float) -> str:
     """What was measured, also where it is unfavourable; runs that were not made are not there."""
     seconds = sum(each["seconds"] for each in done.values())
     fixed = {name: each for name, each in done.items() if name.startswith("fixed")}
+    rates = " or ".join(f"{rate:g}" for rate in sorted({each["rate"] for each in done.values()})) or "no"
     head = [
         "# Live: CPU shares of a log analysis under bursts",
         "",
         "Made by `scripts/bench shares` (`--runs N` for some at a time, `--seconds S` of lines in each) on a machine",
         "of 2 cores: three Spark applications over Kafka, each in a cgroup of its own ([how](../../inside.md)), fed by",
-        f"`benchmarks/line_feeder.py`: {rate:g} lines a second, calm and bursty in turn, the same at the same times in",
-        f"each run. One run of each: **{len(done)} of {planned} runs, {seconds / 60:.1f} minutes** of them.",
+        f"`benchmarks/line_feeder.py`: {rates} lines a second, calm and bursty in turn, the same at the same times in",
+        f"each run; so many that the least share of the matcher has a load of {load:g}, by a line's cost as measured.",
+        f"One run of each: **{len(done)} of {planned} runs, {seconds / 60:.1f} minutes** of them.",
         "Times are from the header of a line to its result's own timestamp, along parser and matcher.",
         "",
     ]
