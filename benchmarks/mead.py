@@ -9,8 +9,9 @@ import numpy as np
 
 from penstock.models.arrivals import Map, fit_maps
 from penstock.models.markov.chains import Floats
+from penstock.models.queues import Quota
 from penstock.policies.mead_plan import Goal, Markovian, Predictor, plan
-from penstock.policies.mead_quota import QuotaPredictor
+from penstock.policies.mead_quota import DRAWN, QuotaPredictor, Rows
 from penstock.policies.share_levels import Levels
 from penstock.reproduce.mead_worlds import MMPP2, STREAMS, flow_of
 from penstock.sim.engine import Segment
@@ -18,6 +19,7 @@ from penstock.sim.events import Events
 from penstock.sim.specs import EventSpec
 
 COUNT, STRETCH = 8_000_000, 30_000
+FOLLOWED, LOADS = 6_000_000, (0.3, 0.5, 0.7, 0.85, 0.95, 0.98)
 RUNS = 5
 
 
@@ -36,6 +38,29 @@ def main() -> None:
         told = f" (asked: {asked})" if asked else ""
         print(f"events through three operators, {what}: {median(speeds) / 1e6:.0f} million/s of CPU time{told}")
     analysis(arrivals)
+    quotas()
+
+
+def quotas() -> None:
+    """A p95 predicted for quotas against that of millions of rows, followed one by one; what was drawn alone beside."""
+    arrivals, cores = MMPP2.with_rate(300.0), 0.5
+    path, flow = ("parser", "matcher"), flow_of(STREAMS["SYNT"])
+    rng = np.random.default_rng(77)
+    times = np.cumsum(arrivals.sample(FOLLOWED, rng))
+    work = {name: rng.standard_gamma(2.0, FOLLOWED) * flow.costs_s[name] * cores / 2 for name in path}
+    few = Rows(times[:DRAWN], flow, dict.fromkeys(path, cores))
+    model = QuotaPredictor(flow, [Markovian(arrivals)], dict.fromkeys(path, cores))
+    told = []
+    for load in LOADS:
+        share = 300.0 * flow.costs_s["matcher"] / load
+        ends = times
+        for name in path:
+            ends = Quota.of_linux(share * cores).finish(ends, work[name])
+        truth = float(np.quantile((ends - times)[FOLLOWED // 50 :], 0.95))
+        drawn = few.response_s(tuple((name, share) for name in path), 0.95)
+        ratio = model.along(path, dict.fromkeys(path, share), 0.95) / truth
+        told.append(f"{ratio:.2f} ({drawn / truth:.2f}) at {load:g}")
+    print(f"p95 under quotas over that of {FOLLOWED:,} rows, by load (drawn alone): {', '.join(told)}")
 
 
 def speed(arrivals: Map, gaps: Floats, work: dict[str, Floats], period_s: float | None) -> float:

@@ -14,24 +14,29 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.line_feeder import arrival_times
 from benchmarks.shares_page import page
 from penstock.apps.logs import OPERATORS, flow
 from penstock.core.errors import BadInput
+from penstock.core.journal import Journal
 from penstock.core.loop import Step
 from penstock.core.objective import Objective
 from penstock.core.responses import Responses
 from penstock.live.kafka import Broker
 from penstock.live.log_fleet import LogFleet
-from penstock.live.share_demand import costs_s, settled_demand
+from penstock.live.share_demand import Interval, costs_s, demand_of, settled_demand
 from penstock.live.share_plant import SINK, SharePlant
 from penstock.live.share_run import QUOTAS, RoleRecords, SharesWanted, controlled, warm_fleet
-from penstock.models.arrivals import fit_maps, poisson
+from penstock.models.arrivals import Map, fit_maps, poisson
+from penstock.models.markov.chains import Floats
 from penstock.models.queues.batch_server import BatchServer, micro_batches
 from penstock.models.queues.demand import Demand, learn_demand
 from penstock.policies.mead_plan import Markovian, Predictor, ResponseModel
@@ -40,6 +45,7 @@ from penstock.report.page import write_page
 from penstock.runs.comparison import Comparison, run_of_journal
 
 FOLDER = Path("docs/live/shares")
+DEMAND = FOLDER / "demand.json"
 SEED, TICK_S = 4, 5.0
 # Of the matcher at the least share, over calm and bursts. At 75 lines a second, which was 0.42 of it, the
 # least share kept the bound by itself; at 0.85 what was measured was 0.93, and no model is within 2x so near to 1.
@@ -102,6 +108,9 @@ def main(*words: str) -> None:
                     _drained(reader)
                     run(warm, name)
     done = {name: json.loads(_figures(name).read_text()) for name in RUNS if _figures(name).exists()}
+    for name in FIXED.keys() & done.keys():
+        done[name] |= predicted(name, done[name], costs_s(_told(), LEAST))
+        done[name]["costs_error"] = {each: demand.error_s / demand.mean_s for each, demand in _told().items()}
     text = page(done, len(RUNS), BOUND_S, LOAD)
     print(text)
     if done:
@@ -144,14 +153,17 @@ class Feeding:
 
 def _demands(fleet: LogFleet, reader: RoleRecords) -> dict[str, Demand]:
     """CPU seconds of a line and idle cores, measured by the first piece and kept for all others."""
-    path = FOLDER / "demand.json"
     for name in OPERATORS:
         fleet.limit(name, 1.0)
-    if not path.exists():
+    if not DEMAND.exists():
         found = settled_demand(fleet, reader, LEARN_S)
         figures = {name: {"cpu_s": d.mean_s, "error_s": d.error_s, "idle": d.idle} for name, d in found.items()}
-        path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    told = json.loads(path.read_text())
+        DEMAND.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    return _told()
+
+
+def _told() -> dict[str, Demand]:
+    told = json.loads(DEMAND.read_text())
     return {name: Demand(d["cpu_s"], d["error_s"], d["idle"]) for name, d in told.items()}
 
 
@@ -186,8 +198,6 @@ def run(warm: Warm, name: str) -> None:
         controller.stop()
         figures = measured(seen, warm.rate)
         figures |= {"sent": feeding.sent, "seconds": time.time() - begun, "policy": RUNS[name], "rate": warm.rate}
-        if name in FIXED:
-            figures |= predicted(seen, warm.costs_s)
         shutil.move(journal, _journal(name))
         _figures(name).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
         print(name, json.dumps(figures), flush=True)
@@ -221,37 +231,53 @@ def measured(seen: list[tuple[Step, dict[str, Responses]]], rate: float) -> dict
     }
 
 
-def predicted(seen: list[tuple[Step, dict[str, Responses]]], costs_s: dict[str, float]) -> dict[str, Any]:
-    """What the models say of these arrivals at this share."""
-    gaps = np.concatenate([step.seen.arrivals.gaps_s for step, _ in seen if hasattr(step.seen.arrivals, "gaps_s")])  # type: ignore[union-attr]
-    gaps = gaps[gaps < DRAIN_S]
-    share = dict(seen[-1][0].seen.target.cpu_share)
-    fitted = fit_maps(gaps, best=5, rng=np.random.default_rng(0))
-    found: dict[str, Any] = {"seen_rate": 1 / gaps.mean(), "scv": gaps.var() / gaps.mean() ** 2}
-    dataflow, cores = flow(costs_s), {name: each.cores for name, each in OPERATORS.items()}
-    models = [Markovian(each) for each in fitted]
-    calm = [Markovian(poisson(1 / gaps.mean()))]
+def predicted(name: str, figures: dict[str, Any], learnt_s: dict[str, float]) -> dict[str, Any]:
+    """What models say of the lines of a run at its share: by costs as learnt before it, and as in the run itself."""
+    steps = list(Journal.open(_journal(name)))
+    share = dict(steps[-1].seen.target.cpu_share)
+    in_run = {each: demand_of(intervals(steps[1:], each)) for each in learnt_s}
+    own_s = costs_s(in_run, share[SINK])
+    came_s, fitted = stream(round(figures["seconds"] - DRAIN_S), figures["rate"])
+    cores = {each: operator.cores for each, operator in OPERATORS.items()}
+    models, calm = [Markovian(fitted)], [Markovian(poisson(fitted.rate))]
     predictors: dict[str, ResponseModel] = {
-        "quota": QuotaPredictor(dataflow, models[:1], cores),
-        "worst": QuotaPredictor(dataflow, models, cores),
-        "calm": QuotaPredictor(dataflow, calm, cores),
-        "core": Predictor(dataflow, models[:1]),
+        "quota": QuotaPredictor(flow(learnt_s), models, cores),
+        "own": QuotaPredictor(flow(own_s), models, cores),
+        "calm": QuotaPredictor(flow(own_s), calm, cores),
+        "core": Predictor(flow(own_s), models),
     }
-    for name, predictor in predictors.items():
-        for what, percentile in (("mean_s", 0.0), ("p95_s", PERCENTILE)):
-            found[f"{name}_{what}"] = predictor.along(("parser", SINK), share, percentile)
-    came, given = Rows(np.cumsum(gaps), dataflow, cores), tuple((name, share[name]) for name in ("parser", SINK))
-    found |= {f"came_{what}": came.response_s(given, p) for what, p in (("mean_s", 0.0), ("p95_s", PERCENTILE))}
-    found["learnt_s"] = {name: cost * cores[name] for name, cost in costs_s.items()}
-    return found | counter(seen, fitted[0], share["counter"])
+    found: dict[str, Any] = {"costs_s": _cpu_s(learnt_s), "own_costs_s": _cpu_s(own_s)}
+    came, given = Rows(came_s, flow(own_s), cores), tuple((each, share[each]) for each in ("parser", SINK))
+    for what, percentile in (("mean_s", 0.0), ("p95_s", PERCENTILE)):
+        found[f"came_{what}"] = came.response_s(given, percentile)
+        for key, predictor in predictors.items():
+            found[f"{key}_{what}"] = predictor.along(("parser", SINK), share, percentile)
+    return found | counter(steps, fitted, share["counter"])
 
 
-def counter(seen: list[tuple[Step, dict[str, Responses]]], arrivals: Any, share: float) -> dict[str, Any]:
+def _cpu_s(costs: dict[str, float]) -> dict[str, float]:
+    """Of a whole core."""
+    return {name: cost * OPERATORS[name].cores for name, cost in costs.items()}
+
+
+@cache
+def stream(seconds: float, rate: float) -> tuple[Floats, Map]:
+    """When lines were sent, and the process fitted to their gaps."""
+    came_s = arrival_times(seconds, rate, SEED)
+    return came_s, fit_maps(np.diff(came_s), best=1, rng=np.random.default_rng(0))[0]
+
+
+def intervals(steps: Sequence[Step], name: str) -> list[Interval]:
+    """What an operator did from tick to tick."""
+    every = [(step.seen.operators[name], step.seen.span_s) for step in steps]
+    return [Interval(each.output_rate * span_s, each.cores * span_s, span_s) for each, span_s in every]
+
+
+def counter(steps: Sequence[Step], arrivals: Map, share: float) -> dict[str, Any]:
     """The counter has a batch every trigger: a line through its CPU and its rows, and the model of micro-batches."""
-    operator = OPERATORS["counter"]
-    stats = [(step.seen.operators["counter"], step.seen.span_s) for step, _ in seen[2:]]
+    operator, every = OPERATORS["counter"], intervals(steps[2:], "counter")
     try:
-        demand = learn_demand([s.output_rate * t for s, t in stats], [s.cores * t for s, t in stats], TICK_S)
+        demand = learn_demand([each.lines for each in every], [each.cpu_s for each in every], TICK_S)
     except BadInput:  # CPU that does not grow with the lines: no line, no model
         return {}
     trigger_s, cores = operator.trigger_s or 0.0, share * operator.cores

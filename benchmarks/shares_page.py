@@ -8,9 +8,9 @@ from typing import Any
 Figures = Mapping[str, Any]
 ASKED = 2.0
 FORESEEN = (
+    ("quota", "MAP, quotas, costs as learnt before"),
+    ("own", "MAP, quotas"),
     ("came", "the run's own lines, quotas"),
-    ("quota", "MAP, quotas"),
-    ("worst", "worst of five MAPs, quotas"),
     ("calm", "Poisson, quotas"),
     ("core", "MAP, slower cores"),
 )
@@ -43,10 +43,11 @@ def _models(fixed: Mapping[str, Figures]) -> list[str]:
     lines = [
         "## The model at fixed shares",
         "",
-        "Predicted from the run's own gaps between lines, and what a line costs as measured before (`demand.json`).",
-        "*Quotas*: a line runs on a whole core until its period's part is used, as cgroups have it, and an idle",
-        "operator keeps some of it (`scripts/bench quota`). *Slower cores*: as paper 4 has it. *The run's own lines*",
-        "come when they came, without a fitted process; what is then off is the cost of a line, or the quota.",
+        "Predicted from the times at which its lines were sent, and what a line cost in the run itself; in the first",
+        "column what it cost before all runs (`demand.json`), which is what a policy knows. *Quotas*: a line runs on a",
+        "whole core until its period's part is used, as cgroups have it, and an idle operator keeps some of it",
+        "(`scripts/bench quota`). *Slower cores*: as paper 4 has it. *The run's own lines* come when they came, not by",
+        "a fitted process; what is then off is the quota, or chance.",
         "",
         f"| shares | lines | used of the matcher's | mean and p95 measured | {names} |",
         f"|---|---|---|---|{'---|' * len(FORESEEN)}",
@@ -66,12 +67,16 @@ def _models(fixed: Mapping[str, Figures]) -> list[str]:
 def _costs(fixed: Mapping[str, Figures]) -> list[str]:
     """What models were told a line costs, and what it took."""
     rows = [f"| {each['share']:.0%} | {_told(each, 'parser')} | {_told(each, 'matcher')} |" for each in fixed.values()]
-    head = "CPU of a line as learnt before the runs, and as used in each (what is used without lines is in it):"
+    errors = " and ".join(f"{each:.0%}" for each in next(iter(fixed.values()))["costs_error"].values())
+    head = (
+        f"CPU of a line as learnt before the runs (standard errors of {errors}), and in each; what is used without"
+        " lines is put down to them:"
+    )
     return [head, "", "| share | parser | matcher |", "|---|---|---|", *rows]
 
 
 def _told(each: Figures, name: str) -> str:
-    return f"{_ms(each['learnt_s'][name])}, {_ms(each['cpu_s'][name])}"
+    return f"{_ms(each['costs_s'][name])}, {_ms(each['own_costs_s'][name])}"
 
 
 def _model(each: Figures) -> str:

@@ -17,9 +17,10 @@ from penstock.live.log_records import Records
 from penstock.live.resources import hold
 from penstock.live.share_demand import Interval, costs_s, demand_of, settled_demand, watched
 from penstock.live.share_plant import SharePlant
-from penstock.live.share_run import SharesWanted, checked
+from penstock.live.share_run import SharesWanted, checked, completed
 from penstock.models.arrivals.spaced import SpacedArrivals
 from penstock.models.queues.demand import Demand
+from penstock.policies.registry import Named
 
 NONE = Records(np.zeros(0), np.zeros(0))
 SILENT = dict.fromkeys((LINES, PARSED, COUNTED, MATCHED), NONE)
@@ -170,13 +171,26 @@ def test_a_cost_is_measured_until_lines_get_no_cheaper() -> None:
     assert windows == [1.0, 0.5, 0.3, 0.2, 0.1, 0.1, 0.1]  # two beside a third that is no dearer
 
 
-def test_a_cost_is_that_of_the_last_two_windows_together() -> None:
-    # Each window alone tells no line: its rate hardly varies. Together they do: 2 ms a line and 0.1 cores.
-    calm, busy = ([Interval(lines, 0.1 + 0.002 * lines, 1.0)] * 30 for lines in (50.0, 150.0))
-    assert demand_of(calm).mean_s == pytest.approx(0.004)
-    both = demand_of([*calm, *busy])
-    assert both.mean_s == pytest.approx(0.002)
-    assert both.idle == pytest.approx(0.1)
+def test_a_cost_is_that_of_the_last_two_windows_together(caplog: pytest.LogCaptureFixture) -> None:
+    # Each window alone tells no line, as its rate hardly varies: the last two tell 2 ms a line, and 0.05 cores without.
+    fleet, reader, counts, sent, lines = Fleet(), Reader(), iter([20, 20, 60]), list[float](), [0]
+
+    def sleep(_: float) -> None:
+        before_s = time.time()
+        if not len(reader.next[PARSED].time_s):  # a new window
+            sent.clear()
+            lines[0] = next(counts)
+        time.sleep(0.1)
+        span_s = time.time() - before_s
+        for name in fleet.used:
+            fleet.used[name] += 0.05 * span_s + 0.002 * lines[0]
+        sent.extend(np.linspace(before_s, before_s + span_s * 0.99, lines[0]))
+        reader.next = {**SILENT, PARSED: records(sent, 0.0), MATCHED: records(sent, 0.0)}
+
+    found = settled_demand(fleet, reader, 0.65, sleep)["parser"]
+    assert found.mean_s == pytest.approx(0.002, rel=0.02)
+    assert found.idle == pytest.approx(0.05, rel=0.3)
+    assert not caplog.text  # it has settled: no more windows were needed, and nothing is said
 
 
 def test_a_look_that_came_late_is_a_longer_interval() -> None:
@@ -208,6 +222,19 @@ def test_an_operator_that_needs_more_than_the_least_share_without_lines_is_refus
     # 40 % of half a core is 0.2.
     with pytest.raises(BadInput, match=r"matcher uses 0\.250 cores"):
         costs_s({"matcher": Demand(0.002, 0.0, 0.25)}, least=0.4)
+
+
+def test_a_policy_is_told_that_shares_are_quotas_and_which_is_the_least() -> None:
+    found = checked(SharesWanted(policy="mead:percentile=0.95,every_s=10", least=0.5))
+    given = Named.parse(found.policy).parameters
+    assert given["service"] == "quota"
+    assert given["cores"] == "parser:0.25+counter:0.25+matcher:0.5"
+    assert given["least"] == 0.5
+    for stays in ("mead:service=core,percentile=0.95", "mead:model=gi"):
+        assert Named.parse(completed(stays, 0.4)).parameters.get("service", "core") == "core"
+    assert completed("static-share:share=0.7", 0.5) == "static-share:share=0.7"
+    with pytest.raises(BadInput, match="not that of --least"):
+        checked(SharesWanted(policy="share-threshold:least=0.4", least=0.5))
 
 
 def test_a_policy_of_workers_is_refused_before_anything_starts() -> None:

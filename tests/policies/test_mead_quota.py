@@ -15,7 +15,7 @@ from penstock.models.arrivals import Map, poisson
 from penstock.models.markov.chains import Floats
 from penstock.models.queues import Quota
 from penstock.policies.mead_plan import Goal, Markovian, Predictor, plan, timed_paths
-from penstock.policies.mead_quota import QuotaPredictor, Rows, need_plain_paths
+from penstock.policies.mead_quota import QuotaPredictor, Rows, need_plain_paths, rows_drawn
 from penstock.policies.share_levels import Levels
 
 SHARES = Levels(5, 0.4).shares
@@ -71,6 +71,28 @@ def test_near_full_load_it_is_not_left_to_what_was_drawn() -> None:
     exact = Predictor(FLOW, [Markovian(BURSTY)]).along(PATH, shares, 0.95)
     # A backlog of seconds is worked off as fast by a quota as by a slower core of that share.
     assert 0.98 * exact < found <= exact
+
+
+def test_a_burst_that_is_hardly_ever_drawn_is_not_corrected_as_if_it_were_calm() -> None:
+    # Levels of 50,000 rows, a draw's whole length: at the busy one quotas help little, at the calm one a lot.
+    calm, busy = 0.3 * 0.7 / COST, 0.95 * 0.7 / COST
+    leaves = [rate / 50_000 for rate in (calm, busy)]
+    arrivals = Map([[-calm - leaves[0], leaves[0]], [leaves[1], -busy - leaves[1]]], [[calm, 0.0], [0.0, busy]])
+    shares = dict.fromkeys(FLOW.order, 0.7)
+    for percentile in (0.0, 0.95):
+        exact = Predictor(FLOW, [Markovian(arrivals)]).along(PATH, shares, percentile)
+        found = QuotaPredictor(FLOW, [Markovian(arrivals)]).along(PATH, shares, percentile)
+        assert 0.9 * exact < found < 1.01 * exact
+
+
+def test_rows_that_become_many_are_drawn_fewer() -> None:
+    flow = Dataflow((Operator("parser", 1e-4, 20.0), Operator("matcher", 1e-4, after=("parser",))))
+    assert rows_drawn(flow) == 2500
+    need_plain_paths(flow)
+    assert QuotaPredictor(flow, [Markovian(poisson(50.0))]).along(PATH, {"parser": 1.0, "matcher": 1.0}, 0.95) > 1e-3
+    thousands = Dataflow((Operator("parser", 1e-4, 2000.0), flow.operators[1]))
+    with pytest.raises(BadInput, match="of 25 rows only 25 reach parser"):
+        need_plain_paths(thousands)
 
 
 def test_the_worst_of_all_models_counts() -> None:
@@ -143,7 +165,7 @@ def test_flows_that_rows_cannot_be_followed_through_are_refused() -> None:
     for operators, says in (
         ((parser, Operator("other", COST), matcher), "both sources"),
         ((parser, counter, replace(matcher, after=("parser", "counter"))), "join at matcher"),
-        ((replace(parser, selectivity=1e-3), counter, matcher), "only 50 reach"),
+        ((replace(parser, selectivity=1e-3), counter, matcher), "of 50,000 rows only 50 reach"),
     ):
         with pytest.raises(BadInput, match=says):
             need_plain_paths(Dataflow(operators))

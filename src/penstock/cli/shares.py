@@ -32,9 +32,9 @@ examples:
   penstock shares --broker … --topic lines --policy share-threshold --objective "latency<=500ms"
   penstock status shares.jsonl; penstock explain shares.jsonl; penstock serve shares.jsonl
 
-Without --policy it is `mead` with shares as the quotas that they are; plain `mead` takes a share for a slower core, as
-its paper does, and gives more. What a line costs is measured first on the lines that come, half a minute at a time
-until it settles (two to four minutes); or give it with --costs.
+`mead` plans with shares as the quotas that they are; `mead:service=core` takes a share for a slower core, as its paper
+does, and gives more. What a line costs is measured first on the lines that come, half a minute at a time until it
+settles (one and a half to four minutes); or give it with --costs.
 Without the right to make cgroups it is refused (exit code 2). SIGUSR1 pauses it, and lets it go on.
 """
 
@@ -45,7 +45,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("shares", help=help_, description=ABOUT, epilog=EXAMPLES, formatter_class=form)
     parser.add_argument("--broker", required=True, metavar="HOST:PORT", help="an existing Kafka broker")
     parser.add_argument("--topic", required=True, metavar="NAME", help="of lines; one partition")
-    parser.add_argument("--policy", metavar="NAME", help="mead, share-threshold, … (mead:percentile=0.95 by quotas)")
+    parser.add_argument("--policy", metavar="NAME", help="mead, share-threshold, … (mead:percentile=0.95)")
     parser.add_argument(
         "--objective", default="latency<=1s", metavar="TEXT", help="of the matcher's path (latency<=1s)"
     )
@@ -56,8 +56,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--dry-run", action="store_true", help="decide and journal, but leave all at 100 %%")
     costs = "seconds of CPU a line, as in parser:0.0008+matcher:0.002 (measured)"
     parser.add_argument("--costs", default="", metavar="TEXT", help=costs)
-    parser.add_argument("--least", type=real(0.3, 1), default=0.4, metavar="S", help="the least share (0.4)")
-    parser.add_argument("--warm-up", default="25s", metavar="T", help="without quotas, for compilers (25s)")
+    parser.add_argument(
+        "--least", type=real(0.3, 1), default=0.4, metavar="S", help="the least share that a policy may give (0.4)"
+    )
+    parser.add_argument("--warm-up", default="90s", metavar="T", help="without quotas, for compilers (90s)")
     parser.set_defaults(run=run)
 
 
@@ -83,7 +85,7 @@ def _wanted(options: argparse.Namespace) -> SharesWanted:
     costs = by_operator(options.costs, rows, "--costs")
     if costs and len(costs) < len(rows):
         raise BadInput(f"--costs {options.costs}: give those of {' and '.join(rows)}, or none")
-    policy = {"policy": options.policy} if options.policy else {}
+    policy = {"policy": options.policy} if options.policy is not None else {}
     return SharesWanted(
         **policy,
         objective=Objective.parse(options.objective),

@@ -14,8 +14,8 @@ from penstock.core.errors import BadInput
 from penstock.live import launcher as child
 
 ROOT = Path("/sys/fs/cgroup")
-# With the kernel's default of 100 ms a short queue is served at full speed before the quota runs out;
-# 5 ms makes a quota behave like a slower machine (paper 4).
+# With the kernel's default of 100 ms a short queue is served at full speed before the quota runs out; with 5 ms a quota
+# is nearer to a slower machine (`models/queues/quota.py`).
 PERIOD_S = 0.1
 QUOTA_MIN_S = 0.001  # the kernel's own floor
 

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -29,11 +29,13 @@ from penstock.live.share_demand import WINDOWS_LEAST, WINDOWS_MOST, costs_s, set
 from penstock.live.share_plant import SharePlant
 from penstock.models.capacity import linear
 from penstock.pipeline.session import session
+from penstock.policies.mead import Mead
+from penstock.policies.parameters import parameters_of
 from penstock.policies.registry import Named
 
 log = logging.getLogger("penstock")
 LOOK_S = 0.5
-HANG_S = 30.0  # an analysis takes one or two seconds
+HANG_S = 30.0  # an analysis takes one to three seconds
 # For `mead`: a share is the quota of a cgroup, and a whole one is so many cores.
 QUOTAS = "service=quota,cores=" + "+".join(f"{name}:{each.cores:g}" for name, each in OPERATORS.items())
 
@@ -42,14 +44,15 @@ QUOTAS = "service=quota,cores=" + "+".join(f"{name}:{each.cores:g}" for name, ea
 class SharesWanted:
     """How the log analysis is to be controlled."""
 
-    policy: str = f"mead:percentile=0.95,{QUOTAS}"
+    policy: str = "mead:percentile=0.95"
     objective: Objective = field(default_factory=lambda: Objective(1.0))
     tick_s: float = 5.0
     least: float = 0.4
     journal: Path | None = None
     pause_file: str = ""
     is_dry: bool = False
-    warm_s: float = 25.0
+    warm_s: float = 90.0
+    """After 30 s compilers were not done: a parser's line was learnt to cost 0.50 ms, and took 0.35 to 0.42 later."""
     learn_s: float = 30.0
     costs_s: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds of a line at each operator; empty: measured once it is warm."""
@@ -164,6 +167,7 @@ def run_shares(wanted: SharesWanted, source: KafkaSource) -> None:
 
 def checked(wanted: SharesWanted) -> SharesWanted:
     """What is wrong with it is said before anything is started."""
+    wanted = replace(wanted, policy=completed(wanted.policy, wanted.least))
     job = wanted.job({name: 1e-3 for name, each in OPERATORS.items() if each.is_real_time})
     policy = Named.parse(wanted.policy).build_safe(job)
     if missing := policy.needs - SharePlant.knobs:
@@ -174,6 +178,25 @@ def checked(wanted: SharesWanted) -> SharesWanted:
     if wanted.journal and wanted.journal.exists() and wanted.journal.stat().st_size:
         raise BadInput(f"the journal {wanted.journal} exists: what it tells of is over; name another file")
     return wanted
+
+
+def completed(policy: str, least: float) -> str:
+    """The same policy, told what is so here: shares are quotas, and costs hold from the least share on.
+
+    >>> completed("share-threshold:upper=0.8", 0.5)
+    'share-threshold:upper=0.8,least=0.5'
+    >>> completed("mead:service=core", 0.4)  # as paper 4 has it
+    'mead:service=core,least=0.4'
+    """
+    named, more = Named.parse(policy), []
+    given = named.parameters
+    if named.maker is Mead and not {"service", "cores"} & given.keys() and given.get("model") != "gi":
+        more.append(QUOTAS)
+    if "least" in parameters_of(named.maker) and given.get("least") != least:
+        if "least" in given:
+            raise BadInput(f"policy {policy}: its least share is not that of --least, {least:g}; give it once")
+        more.append(f"least={least:g}")
+    return policy + "".join(f"{',' if ':' in policy or number else ':'}{each}" for number, each in enumerate(more))
 
 
 def _pass(seconds: float | None, fleet: LogFleet) -> None:

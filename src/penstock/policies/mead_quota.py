@@ -1,12 +1,13 @@
 """Response times where a share is a quota, as cgroups have it: a row has a whole core until its period's part is used.
 
-What that changes is drawn: the same rows are served by quotas and by slower cores, and the ratio of the two corrects
-the exact queues of `Predictor`. Under bursts at loads of 0.7 to 0.98 that is within 3 % of the p95 of six million rows;
-what was drawn, by itself, is 0.34 to 1.28 of it.
+What that changes is drawn: the same rows are served by slower cores and by quotas, and a response of the one stands for
+the response of the other that as many rows exceed. So the exact queues of `Predictor` are corrected, which know of
+bursts that are too rare to be drawn. `scripts/bench mead` holds both against millions of rows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,7 @@ from penstock.policies.mead_plan import PHASES, Markovian, Path, Predictor, time
 
 DRAWN, SETTLING = 50_000, 0.05
 REACH_LEAST = 500  # rows that an operator must get of those drawn
+ABOVE_LEAST = 50  # rows that must have taken longer than a response, or it is taken as slower cores have it
 Ints = NDArray[np.int64]
 Given = tuple[tuple[str, float], ...]
 """Operators in the order in which a row meets them, each with its share."""
@@ -35,12 +37,18 @@ def need_plain_paths(flow: Dataflow) -> None:
     for each in flow.operators:
         if len(each.after) > 1:
             raise BadInput(f"mead:service=quota: streams join at {each.name}; use service=core")
+    rows = rows_drawn(flow)
     for name in {name for path in timed_paths(flow) for name in path}:
-        if (few := DRAWN * flow.visits[name]) < REACH_LEAST:
+        if (few := rows * flow.visits[name]) < REACH_LEAST:
             raise BadInput(
-                f"mead:service=quota: of {DRAWN:,} rows only {few:.0f} reach {name}, and {REACH_LEAST} are needed; "
+                f"mead:service=quota: of {rows:,} rows only {few:.0f} reach {name}, and {REACH_LEAST} are needed; "
                 "use service=core"
             )
+
+
+def rows_drawn(flow: Dataflow) -> int:
+    """Of the source: fewer where operators make many of one, so that none is followed through more than `DRAWN`."""
+    return int(DRAWN / max(1.0, *flow.visits.values()))
 
 
 @dataclass(eq=False)
@@ -64,12 +72,11 @@ class QuotaPredictor:
     def _by_model(self, path: Path, shares: Mapping[str, float], percentile: float) -> list[float]:
         if not path:
             return [0.0] * len(self.models)
-        given, found = tuple((name, shares[name]) for name in path), []
-        for exact, rows in zip(self._exact, self._rows, strict=True):
-            slower_s = exact.along(path, shares, percentile)
-            stable = np.isfinite(slower_s)
-            found.append(slower_s * rows.ratio(given, percentile) if stable else slower_s)
-        return found
+        given = tuple((name, shares[name]) for name in path)
+        return [
+            rows.corrected_s(given, percentile, exact.along(path, shares, percentile))
+            for exact, rows in zip(self._exact, self._rows, strict=True)
+        ]
 
     @cached_property
     def _exact(self) -> list[Predictor]:
@@ -77,8 +84,25 @@ class QuotaPredictor:
 
     @cached_property
     def _rows(self) -> list[Rows]:
-        drawn = [np.cumsum(each.arrivals.sample(DRAWN, np.random.default_rng(0))) for each in self.models]
+        count = rows_drawn(self.flow)
+        drawn = [np.cumsum(each.arrivals.sample(count, np.random.default_rng(0))) for each in self.models]
         return [Rows(times_s, self.flow, self.cores) for times_s in drawn]
+
+
+def _ranked(values: Floats, place: int) -> float:
+    return float(np.partition(values, place)[place])
+
+
+def _at_same_rank(slower: Floats, quota: Floats, slower_s: float) -> float:
+    """By value, not by percentile: a burst that 5 % of all rows meet may be 1 % of those drawn, or none."""
+    below = int(np.count_nonzero(slower <= slower_s))
+    return _ranked(quota, below) if len(quota) - below >= ABOVE_LEAST else slower_s
+
+
+def _of_means(slower: Floats, quota: Floats, slower_s: float) -> float:
+    """What was not drawn are bursts: a backlog is worked off as fast by a quota as by a slower core of that share."""
+    drawn_s, quota_s = float(slower.mean()), float(quota.mean())
+    return quota_s + slower_s - drawn_s if slower_s > drawn_s else quota_s * slower_s / drawn_s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,24 +126,28 @@ class Rows:
         self._stages: dict[Path, _Stage] = {(): _Stage(everything, everything, np.empty(0))}
         # The last ones alone: a plan changes one share at a time, and all ends of 100 levels took 200 MB.
         self._ends_s: dict[tuple[int, bool], tuple[Given, Floats]] = {}
-        self._ratios: dict[tuple[Given, float], float] = {}
+        self._corrected_s: dict[tuple[Given, float], float] = {}
 
-    def ratio(self, given: Given, percentile: float) -> float:
-        """Of the response with quotas to that with slower cores."""
-        if (given, percentile) not in self._ratios:
-            found = self.response_s(given, percentile) / self.response_s(given, percentile, is_slower=True)
-            self._ratios[given, percentile] = found
-        return self._ratios[given, percentile]
+    def corrected_s(self, given: Given, percentile: float, slower_s: float) -> float:
+        """The response with quotas, where with slower cores it is exactly this one; the mean for percentile 0."""
+        if not math.isfinite(slower_s):
+            return slower_s
+        if (given, percentile) not in self._corrected_s:
+            slower, quota = self._responses_s(given, is_slower=True), self._responses_s(given)
+            corrected = _at_same_rank(slower, quota, slower_s) if percentile else _of_means(slower, quota, slower_s)
+            self._corrected_s[given, percentile] = corrected
+        return self._corrected_s[given, percentile]
 
-    def response_s(self, given: Given, percentile: float, is_slower: bool = False) -> float:
-        """From the source to the end of the last operator, once the queues have filled; the mean for percentile 0."""
+    def response_s(self, given: Given, percentile: float) -> float:
+        """With quotas, of these rows alone; the mean for percentile 0."""
+        took = self._responses_s(given)
+        return _ranked(took, int(percentile * len(took))) if percentile else float(took.mean())
+
+    def _responses_s(self, given: Given, is_slower: bool = False) -> Floats:
+        """From the source to the end of the last operator, once the queues have filled."""
         stage = self._stage(tuple(name for name, _ in given))
         took = self._ends(given, is_slower) - self._times_s[stage.origin]
-        took = took[int(SETTLING * len(took)) :]
-        if not percentile:
-            return float(took.mean())
-        place = int(percentile * len(took))
-        return float(np.partition(took, place)[place])
+        return took[int(SETTLING * len(took)) :]
 
     def _ends(self, given: Given, is_slower: bool) -> Floats:
         """When the last operator is done with each row that it gets."""
@@ -138,7 +166,8 @@ class Rows:
     def _stage(self, path: Path) -> _Stage:
         if path not in self._stages:
             before, visits = self._stage(path[:-1]), self._flow.visits
-            rng = np.random.default_rng([self._flow.order.index(name) for name in path])
+            # Not the stream of the arrivals, whatever the place of the operator.
+            rng = np.random.default_rng([1, *(self._flow.order.index(name) for name in path)])
             reach = visits[path[-1]] / (visits[path[-2]] if len(path) > 1 else 1.0)
             copies = np.floor(reach + rng.random(len(before.origin))).astype(np.int64)
             parent = np.repeat(np.arange(len(before.origin)), copies)
