@@ -30,6 +30,18 @@ def test_a_stream_that_stands_still_and_comes_back_is_no_error() -> None:
     assert found[-1][0] == pytest.approx(10.0, rel=0.1)
 
 
+def test_outages_do_not_teach_to_follow_the_last_tick() -> None:
+    # Through an outage the last tick is always right; between outages it is noise, which a mean averages out.
+    ticks = np.arange(4000)
+    whole = 1000.0 * np.exp(np.random.default_rng(5).normal(0.0, 0.2, len(ticks)))
+    torn = np.where(ticks % 1000 >= 980, 0.0, whole)
+    calm = (ticks > 1000) & (ticks % 1000 > 100) & (ticks % 1000 < 970)
+    without, with_outages = (
+        float(np.std(np.log([rate for rate, _ in followed(list(rates))])[calm])) for rates in (whole, torn)
+    )
+    assert with_outages < 2.5 * without  # 3.5 times, where each step was learnt from in full
+
+
 def test_a_daily_rise_is_expected_on_the_second_day() -> None:
     day = [100.0 if minute < 720 else 1000.0 for minute in range(1440)]
     found = followed(day * 5)
