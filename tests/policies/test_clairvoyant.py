@@ -74,7 +74,10 @@ def test_the_replay_costs_and_violates_exactly_what_was_predicted(objective: str
     # The plan looks at the ends of ticks, and counts on workers from the first whole one on.
     missed = [_missed_at_the_end(step, world.objective) for step in steps]
     job = world.job()
-    assert sum(missed) / len(missed) == pytest.approx(unavoidable(cautious(job, task_of(job))).mean())
+    foreseen = unavoidable(cautious(job, task_of(job))).mean()
+    # What is mended after a trial, where the bound is no whole number of ticks, may miss less than that.
+    expected = pytest.approx(foreseen) if objective != "latency<=20s" else pytest.approx(foreseen, abs=2 / len(missed))
+    assert sum(missed) / len(missed) == expected
     assert policy.bound.lower <= policy.bound.cost
 
 
@@ -165,3 +168,13 @@ def test_doubling_the_price_doubles_bound_and_cost() -> None:
     assert twice.lower == pytest.approx(2 * once.lower)
     assert twice.cost == pytest.approx(2 * once.cost)
     assert twice.workers == once.workers
+
+
+@pytest.mark.parametrize("objective", ["latency<=30s", "latency<=75s", "latency<=100s"])
+def test_a_bound_that_is_no_whole_number_of_ticks_is_not_missed_between_two(objective: str) -> None:
+    world = scenario(objective)
+    full = score(replay(world, Scripted([16] * 720)), world.objective, world.price)
+    found = replayed(world, Clairvoyant(world.job()))
+    # A tick that all workers miss in part may be missed whole: the crowd's first and last are 0.3 % of the day.
+    assert found.violation_share < full.violation_share + 0.003
+    assert Clairvoyant(world.job()).bound.lower <= found.cost < 0.8 * full.cost

@@ -16,7 +16,7 @@ from penstock.core.loop import Decision
 from penstock.core.objective import BILLING_S
 from penstock.core.observation import Observation
 from penstock.core.units import show_duration
-from penstock.policies.mending import batch_schedule
+from penstock.policies.mending import batch_schedule, mended_schedule
 from penstock.solvers.schedule import ROUNDING, Floats, Ints, OnProgress, Task, bill, by_time, silent
 from penstock.solvers.schedule_bound import lower_bound, schedule
 
@@ -128,9 +128,13 @@ def _worker_tick(job: Job) -> float:
 def planned(job: Job, task: Task, told: OnProgress = silent) -> Ints:
     """The best schedule found."""
     careful = cautious(job, task)
-    if job.trigger_s is None or task.within is None or job.oracle is None or job.oracle.trial is None:
+    if task.within is None or job.oracle is None or job.oracle.trial is None:
         return schedule(careful, told)
-    return batch_schedule(job, task, careful, told)
+    if job.trigger_s is not None:
+        return batch_schedule(job, task, careful, told)
+    if task.within % 1 == 0 or len(job.kinds) > 1:
+        return schedule(careful, told)
+    return mended_schedule(job, task, careful, told)
 
 
 def task_of(job: Job) -> Task:

@@ -132,6 +132,20 @@ def batch_schedule(job: Job, task: Task, careful: Task, told: OnProgress = silen
     return min(found, key=lambda each: each[:2])[2]
 
 
+def mended_schedule(job: Job, task: Task, careful: Task, told: OnProgress = silent) -> Ints:
+    """The fluid's schedule, mended where the replay misses: a plan looks at the ends of ticks, and a bound that is no
+    whole number of ticks is missed between them (12 % of the time, at a bound of half a tick).
+    """
+    assert job.oracle is not None
+    assert job.oracle.trial is not None
+    assert task.within is not None
+    may_miss = unavoidable(task) | _missed_by_all(job.oracle.trial(), task, 0)
+    reach = Reach(math.ceil(careful.start), max(1, math.ceil(task.within)), task.most)
+    mending = Mending(job.oracle.trial(), schedule(careful, lambda share: told(share / 2)), reach, may_miss)
+    mending.run(lambda share: told((1 + share) / 2), math.inf)
+    return mending.paid
+
+
 def _missed_by_all(trial: Trial, task: Task, batch: int) -> Bools:
     """What all workers miss, and what lies within a batch of it: batches that begin at other times miss others."""
     missed = np.array([trial.step(workers) > ROUNDING for workers in full(task).tolist()])

@@ -19,9 +19,10 @@ from penstock.sim.engine import Engine
 from penstock.sim.events import Events, single_file
 from penstock.sim.fleet import Fleet
 from penstock.sim.microbatches import MicroBatches
+from penstock.sim.one_queue import OneQueue
 from penstock.sim.placed import Placed
 from penstock.sim.specs import BatchSpec, EventSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
-from penstock.sim.trial import BatchTrial
+from penstock.sim.trial import QueueTrial
 from penstock.sim.variability import Speeds
 from penstock.sim.workloads import Constant, Load, make_load
 
@@ -151,12 +152,14 @@ class Scenario:
         # What varies by a trace may come to a stop: the bound's schedule then counts on nothing.
         least = 1 - worker.speed_spread if self.speeds is None else 0.0
         told = Oracle(self.load.arrivals.tolist(), self.capacity, start_s, least, by_source, speed)
+        if self.events is None and self.placed is None:
+            told = replace(told, trial=self._trial)
         if self.batch is None:
             return told
         # Where batches are unequal some take no time at all; where tasks are dealt out, new workers serve meanwhile.
         varies = self.batch.spread > 0 or self.batch.tasks > 0
         fixed_s = 0.0 if varies else min(map(self.capacity.fixed_s, range(1, self.limits.workers_max + 1)))
-        return replace(told, fixed_s=fixed_s, drains=self.batch.drains, trial=self._trial)
+        return replace(told, fixed_s=fixed_s, drains=self.batch.drains)
 
     def fleet(self, rng: np.random.Generator) -> Fleet:
         """The workers that the job begins with, fresh."""
@@ -166,12 +169,12 @@ class Scenario:
         fleet.begin(self.first_workers)
         return fleet
 
-    def _trial(self) -> BatchTrial:
+    def _trial(self) -> QueueTrial:
         engine = self.engine()
-        assert isinstance(engine, MicroBatches)
+        assert isinstance(engine, OneQueue)
         # Drawn as in a replay: the same schedule meets the same workers.
         fleet = self.fleet(np.random.default_rng(self.seed).spawn(2)[0])
-        return BatchTrial((self.load.arrivals.tolist(), self.tick_s), fleet, engine)
+        return QueueTrial((self.load.arrivals.tolist(), self.tick_s), fleet, engine)
 
     def _job(self, workers_at_start: int) -> Job:
         return Job(

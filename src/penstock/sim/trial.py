@@ -9,16 +9,16 @@ from typing import Any
 
 from penstock.core.job import CapacityModel
 from penstock.sim.fleet import Fleet
-from penstock.sim.microbatches import MicroBatches
+from penstock.sim.one_queue import OneQueue
 
 # Response times are collected on the way, and nobody asks for them.
 _FORGET_EVERY = 256
 
 
-class BatchTrial:
-    """A replay in micro-batches without gauges, observations and journal: only what is late matters."""
+class QueueTrial:
+    """A replay of one queue without gauges, observations and journal: only what is late matters."""
 
-    def __init__(self, load: tuple[Sequence[float], float], fleet: Fleet, engine: MicroBatches) -> None:
+    def __init__(self, load: tuple[Sequence[float], float], fleet: Fleet, engine: OneQueue) -> None:
         self._arrivals, self._tick_s = load
         self._fleet, self._engine = fleet, engine
         self._engine.apply(fleet.target)
@@ -37,7 +37,7 @@ class BatchTrial:
         self.tick += 1
         if self.tick % _FORGET_EVERY == 0:
             self._engine.fifo.take_responses()
-        return self._engine.fifo.take_late_s(end_s)
+        return self._engine.fifo.take_late_s(end_s, self._engine.service_s)
 
     def saved(self) -> bytes:
         """Where it stands, to come back to."""
