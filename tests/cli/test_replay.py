@@ -322,5 +322,7 @@ def test_ablate_shows_the_policy_without_each_of_its_parts(series: Path, capsys:
     assert replay(series, "--ablate", "--output", "csv") == 0
     names = [row["name"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))]
     assert names == ["deadline", *(f"deadline:without={part}" for part in PARTS)]
+    assert replay(series, "--policy", "deadline:without=margin", "--ablate") == 2
+    assert "--ablate leaves out one part after the other by itself" in capsys.readouterr().err
     assert replay(series, "--policy", "threshold", "--ablate") == 2
     assert "threshold has no parts" in capsys.readouterr().err

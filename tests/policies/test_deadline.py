@@ -75,6 +75,15 @@ def test_where_a_new_worker_holds_a_batch_up_for_too_long_none_is_given_up_that_
     assert len(between["quick"].workers) <= 2
 
 
+def test_what_cannot_be_got_back_in_time_is_kept_for_what_came_and_no_more() -> None:
+    # Six hours between 10/s and 1,000/s, then quiet: 22 workers of 50/s are a tenth more than the most that came.
+    counts = np.concatenate([np.tile(np.repeat([600.0, 60000.0], 5), 36), np.full(60, 600.0)])
+    world = day(60.0, objective=Objective(30.0))
+    steps, _ = run(replace(world, load=Load.of(counts, 60.0)))
+    assert len(steps[-1].target.workers) == 22
+    assert "leaves no time to get one back: 22 stay" in steps[-1].decision.reason
+
+
 class TestInMicroBatches:
     world = day(batch=BatchSpec(10.0), capacity=linear(50.0, 1.5))
 

@@ -37,6 +37,15 @@ def printed(comparison: Comparison, width: int = 100) -> str:
     return text.getvalue()
 
 
+def test_names_that_begin_alike_are_told_apart(runs: tuple[Run, ...]) -> None:
+    names = [f"deadline:without={part}" for part in ("allowance", "alternates")]
+    two = [replace(run, header=replace(run.header, policy=name)) for run, name in zip(runs, names, strict=True)]
+    for width in (60, 80, 100):
+        text = printed(Comparison("t", "latency<=30s", tuple(two)), width)
+        assert "deadline:without=all" in text
+        assert "deadline:without=alt" in text
+
+
 def test_the_json_has_the_promised_keys_and_the_scores_numbers(runs: tuple[Run, ...]) -> None:
     content = json.loads(as_json(Comparison("nasa", "latency<=120s", runs, bound_lower=0.5, bound_cost=0.6)))
     assert (content["trace"], content["objective"]) == ("nasa", "latency<=120s")

@@ -152,6 +152,10 @@ def _names(options: argparse.Namespace) -> list[str]:
         parts = getattr(Named.parse(name).maker, "parts", ())
         if not parts:
             raise BadInput(f"--ablate: policy {name} has no parts to leave out; deadline has")
+        if "without" in Named.parse(name).parameters:
+            raise BadInput(
+                f"--ablate leaves out one part after the other by itself: give {name.partition(':')[0]} whole"
+            )
         joint = "," if ":" in name else ":"
         found += [name, *(f"{name}{joint}without={part}" for part in parts)]
     return found

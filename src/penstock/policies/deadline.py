@@ -31,9 +31,15 @@ PHI_LEAST = 0.3
 SPARE, SPARE_TICK, SPARE_BATCHES = 0.125, 0.25, 0.05
 SOON_S = 10.0
 SPARE_RATE = 0.2
+# Workers that cannot be got back in time are kept for the upper path of late, for no more than this times what came:
+# on a load that alternates between two rates that path went twice as high as any of it.
+PEAK_SPARE = 1.1
 # While nobody has seen a worker start, one at a time is given up, and as long is waited for what that does.
 CAUTION_S = 300.0
 DAY_S = 86400.0
+# Growth is learnt from the day before, so one day teaches none: a restart that was shown a day of four decided a tenth
+# of what followed otherwise.
+MEMORY_S = 7 * DAY_S
 
 
 class Deadline:
@@ -71,7 +77,7 @@ class Deadline:
         if off - set(PARTS):
             raise BadInput(f"deadline:without={without}: its parts are {', '.join(PARTS)}, joined by +")
         self._job, self._off, self._release = job, off, release
-        self.memory_s = 86400.0
+        self.memory_s = MEMORY_S
         bound_s = job.objective.latency_s or 0.0
         self._in_batches = job.trigger_s is not None
         self._bound_s = self._left_s()
@@ -83,7 +89,7 @@ class Deadline:
         self._starts = StartTimes(job.kinds[0].start_s)
         self._tracked, self._stalls = TrackedCapacity(), Stalls()
         self._released_s = -CAUTION_S
-        self._peak = 0.0
+        self._peak = self._most_came = 0.0
         ahead_s = self._starts.expected_s + job.tick_s
         kappa, learns = 0.0 if "margin" in off else kappa, "forecast" not in off
         counts = CountMargin(job.tick_s, ahead_s) if margin == "arrivals" else None
@@ -118,23 +124,27 @@ class Deadline:
             why = f"the rate to come and {SPARE_RATE:.0%} more"
         grow = self._workers(needed)
         keep = max(grow, self._workers(kept))
-        count = self._job.limits.clamp(grow if grow > asked else self._given_up(asked, min(asked, keep)))
-        reason = f"{why} takes {needed:.4g}/s: {grow} workers; to give some of {asked} up, {keep} must be left"
+        stay, held = self._given_up(asked, min(asked, keep))
+        count = self._job.limits.clamp(grow if grow > asked else stay)
+        reason = f"{why} takes {needed:.4g}/s: {grow} workers; to give some of {asked} up, {keep} must be left{held}"
         target, rates = self._target(seen, count), (needed, self._outlook.upper)
         target, more = self._last_resort.applied(seen, target, rates, self._tracked.ratio)
         return Decision(target, reason + more, self._signals(needed))
 
-    def _given_up(self, asked: int, keep: int) -> int:
-        """How many stay. To get one back may cost more than the bound allows, or nobody knows yet what it costs."""
+    def _given_up(self, asked: int, keep: int) -> tuple[int, str]:
+        """How many stay, and why. One may not come back within the bound, or nobody knows yet how long it takes."""
         if keep >= asked or "caution" in self._off:
-            return keep
+            return keep, ""
+        why = ""
         if self._stalls.expected_s + BATCH_WAIT_S > self._phi * self._bound_s > 0:
-            keep = min(asked, max(keep, self._workers(self._peak)))
+            keep = min(asked, max(keep, self._workers(min(self._peak, PEAK_SPARE * self._most_came))))
+            why = f", but the bound leaves no time to get one back: {keep} stay for the most of late"
         elif not self._starts.were_seen:
             keep = asked if self._clock_s < self._released_s + CAUTION_S else asked - 1
+            why = f", but no start has been seen yet: one goes every {CAUTION_S:g} s, and {keep} stay"
         if keep < asked:
             self._released_s = self._clock_s
-        return keep
+        return keep, why
 
     def _signals(self, needed: float) -> dict[str, float]:
         outlook = self._outlook
@@ -156,7 +166,9 @@ class Deadline:
             self._past.popleft()
         self._starts.note(seen)
         self._stalls.note(seen, self._job.capacity)
-        self._peak = max(self._peak * 0.5 ** (seen.span_s / DAY_S), self._outlook.upper)
+        faded = 0.5 ** (seen.span_s / DAY_S)
+        self._peak = max(self._peak * faded, self._outlook.upper)
+        self._most_came = max(self._most_came * faded, came / seen.span_s)
         if "tracking" not in self._off:
             self._tracked.note(seen, self._job.capacity)
         if "patience" not in self._off:

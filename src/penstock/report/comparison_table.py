@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,11 +73,18 @@ def _table(comparison: Comparison, width: int) -> Table:
 def _widths(comparison: Comparison, rows: list[list[str]], width: int) -> dict[str, int]:
     """The columns that there is room for, and how wide they are."""
     widths = {cells[0]: max(map(len, cells)) + 1 for cells in zip(_HEADINGS, *rows, strict=True)}
-    longest = max((len(run.name) for run in comparison.runs), default=0)
+    least = _name_least([run.name for run in comparison.runs])
     for heading in _DROPPED_FIRST:
-        if sum(widths.values()) + min(NAME_MIN, longest) + 1 > width:
+        if sum(widths.values()) + least + 1 > width:
             del widths[heading]
     return widths
+
+
+def _name_least(names: Sequence[str]) -> int:
+    """How much of each name must be left, so that no two look alike."""
+    longest = max(map(len, names), default=0)
+    alike = (length for length in range(NAME_MIN, longest) if len({name[: length - 1] for name in names}) == len(names))
+    return min(longest, next(alike, longest))
 
 
 def as_json(comparison: Comparison) -> str:

@@ -89,7 +89,7 @@ def compare(
         bound_cost=known[0] if known else cost,
         bound_note=note,
         assumed=scenario.assumed,
-        objective_note=_objective_note(scenario, policies, runs),
+        objective_note=_objective_note(scenario, policies, runs, bare),
         notes=notes(policies, "capacity" in scenario.assumed, bare),
     )
 
@@ -107,10 +107,10 @@ def notes(policies: Sequence[Named], is_capacity_assumed: bool, bare: bool = Fal
     return found
 
 
-def _objective_note(scenario: Scenario, policies: Sequence[Named], runs: Sequence[Run]) -> str:
+def _objective_note(scenario: Scenario, policies: Sequence[Named], runs: Sequence[Run], bare: bool) -> str:
     for named, run in zip(policies, runs, strict=True):
         if named.maker is Deadline and run.score.cost > 0:
-            return price_of_bound(scenario, run.score.cost, named)
+            return price_of_bound(scenario, run.score, named, bare)
     return ""
 
 

@@ -19,7 +19,6 @@ from penstock.sim.engine import Engine
 from penstock.sim.events import Events, single_file
 from penstock.sim.fleet import Fleet
 from penstock.sim.microbatches import MicroBatches
-from penstock.sim.one_queue import OneQueue
 from penstock.sim.placed import Placed
 from penstock.sim.specs import BatchSpec, EventSpec, NoiseSpec, PauseSpec, PlacedSpec, WorkerSpec
 from penstock.sim.trial import QueueTrial
@@ -171,7 +170,7 @@ class Scenario:
 
     def _trial(self) -> QueueTrial:
         engine = self.engine()
-        assert isinstance(engine, OneQueue)
+        assert isinstance(engine, (Continuous, MicroBatches))
         # Drawn as in a replay: the same schedule meets the same workers.
         fleet = self.fleet(np.random.default_rng(self.seed).spawn(2)[0])
         return QueueTrial((self.load.arrivals.tolist(), self.tick_s), fleet, engine)

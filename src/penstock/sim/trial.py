@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.core.job import CapacityModel
+from penstock.sim.continuous import Continuous
 from penstock.sim.fleet import Fleet
-from penstock.sim.one_queue import OneQueue
+from penstock.sim.microbatches import MicroBatches
 
 # Response times are collected on the way, and nobody asks for them.
 _FORGET_EVERY = 256
@@ -18,7 +19,7 @@ _FORGET_EVERY = 256
 class QueueTrial:
     """A replay of one queue without gauges, observations and journal: only what is late matters."""
 
-    def __init__(self, load: tuple[Sequence[float], float], fleet: Fleet, engine: OneQueue) -> None:
+    def __init__(self, load: tuple[Sequence[float], float], fleet: Fleet, engine: Continuous | MicroBatches) -> None:
         self._arrivals, self._tick_s = load
         self._fleet, self._engine = fleet, engine
         self._engine.apply(fleet.target)
