@@ -98,7 +98,8 @@ class JournalWriter:
         if self._lines % WHOLE_EVERY and not self._wholes:
             changed = {key: value for key, value in fields.items() if before.get(key) != value}
             # A key that vanished must be said, or the reader would keep the old value.
-            changed.update({key: None for key in before if key not in fields and before[key] is not None})
+            if not before.keys() <= fields.keys():
+                changed.update({key: None for key in before if key not in fields and before[key] is not None})
         else:
             changed = {"whole": True} | fields
         try:
@@ -141,7 +142,7 @@ class JournalWriter:
             is_only = len(seen.operators) == 1 and stats.batch == seen.batch and stats.load is None
             fields[f"operator {name}"] = _plain_operator(stats, is_only)
         for name, path in seen.paths.items():
-            fields[f"path {name}"] = [path.count, path.sum_s, {str(k): v for k, v in path.bins.items()}, path.unit_s]
+            fields[f"path {name}"] = [path.count, path.sum_s, dict(path.bins), path.unit_s]
         fields.update(_where_there(step))
         return fields
 
