@@ -68,6 +68,7 @@ def test_where_a_new_worker_holds_a_batch_up_for_too_long_none_is_given_up_that_
     # Two crowds of a quarter of an hour: after the first, the workers that it took are kept for the second.
     load = make_load((FlashCrowd(300.0, 3600.0, 300.0), FlashCrowd(300.0, 10800.0, 300.0)), 14400.0, 30.0, 0)
     world = replace(day(30.0), load=load, capacity=linear(50.0, 1.5), objective=Objective(60.0))
+    world = replace(world, worker=WorkerSpec(start_s=30.0))  # of itself soon enough
     slow = replace(world, batch=BatchSpec(10.0, first_s=55.0, tasks=32))
     quick = replace(world, batch=BatchSpec(10.0, first_s=2.0, tasks=32))
     between = {name: run(each)[0][270].target for name, each in (("slow", slow), ("quick", quick))}
@@ -82,6 +83,17 @@ def test_what_cannot_be_got_back_in_time_is_kept_for_what_came_and_no_more() -> 
     steps, _ = run(replace(world, load=Load.of(counts, 60.0)))
     assert len(steps[-1].target.workers) == 22
     assert "leaves no time to get one back: 22 stay" in steps[-1].decision.reason
+
+
+def test_a_bound_shorter_than_a_start_is_missed_by_the_first_crowd_and_not_by_the_second() -> None:
+    load = make_load((FlashCrowd(300.0, 3600.0, 300.0), FlashCrowd(300.0, 14400.0, 300.0)), 28800.0, 30.0, 0)
+    steps, _ = run(replace(day(30.0), load=load, objective=Objective(30.0)))
+    missed = [bool(step.seen.late_s) for step in steps]
+    assert any(missed[:300])
+    assert not any(missed[300:])
+    # Where a crowd's workers come in time, they are given up after it.
+    relaxed, _ = run(replace(day(30.0), load=load, objective=Objective(240.0)))
+    assert len(relaxed[400].target.workers) < len(steps[400].target.workers)
 
 
 class TestInMicroBatches:

@@ -7,12 +7,11 @@ from dataclasses import replace
 from penstock.core.objective import Objective
 from penstock.core.score import Score, score
 from penstock.core.units import show_duration
+from penstock.policies.deadline import START_PART
 from penstock.policies.registry import Named
 from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
 
-# A bound of which a start is two thirds leaves time to react; shorter ones have to be provided for beforehand.
-START_PART = 0.75
 WORTH_SAYING = 0.05
 
 
