@@ -40,8 +40,8 @@ START_PART = 0.75
 # While nobody has seen a worker start, one at a time is given up, and as long is waited for what that does.
 CAUTION_S = 300.0
 DAY_S = 86400.0
-# Growth is learnt from the day before, so one day teaches none: a restart that was shown a day of four decided a tenth
-# of what followed otherwise.
+# Growth is learnt from the day before, so one day teaches none: on a square wave, restarts after one and a half and two
+# days that were shown one of them decided 7 and 12 % of what followed otherwise.
 MEMORY_S = 7 * DAY_S
 
 
