@@ -141,7 +141,7 @@ def write(lives: Sequence[Live]) -> None:
     foreseen = simulated(lives)
     rows = [measured_row(live, run, foreseen[live]) for live, run in runs.items()]
     total = [total_row(policy, [runs[live] for live in lives if live.policy == policy]) for policy in POLICIES]
-    lines = [*HEAD, *filter(None, total), "", *EACH, *rows]
+    lines = [*HEAD, *filter(None, total), "", *beside(runs), "", *EACH, *rows]
     print("\n".join(lines))
     (FOLDER / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -166,7 +166,7 @@ def as_ran(live: Live, evidence: Evidence) -> Evidence:
     """A dry run's journal names the policy that looked on: what scaled was another, without any rule of ours."""
     policy = POLICIES[live.policy]
     rules = {} if live.policy == "dynamic-allocation" else evidence.header.rules
-    return replace(evidence, header=replace(evidence.header, policy=policy, rules=rules))
+    return replace(evidence, header=replace(evidence.header, job="images", policy=policy, rules=rules))
 
 
 def measured_row(live: Live, run: Run, foreseen: MeasuredVsSimulated) -> str:
@@ -187,6 +187,25 @@ def total_row(policy: str, runs: Sequence[Run]) -> str:
     return f"| {policy} | `{POLICIES[policy]}` | {len(runs)} | {spread} | {paid} |"
 
 
+def beside(runs: Mapping[Live, Run]) -> list[str]:
+    """`deadline` against the others, and why it has the workers that it has."""
+    hours = {
+        policy: statistics.fmean(each)
+        for policy in POLICIES
+        if (each := [run.score.worker_hours for live, run in runs.items() if live.policy == policy])
+    }
+    if "deadline" not in hours:
+        return []
+    told = [
+        f"{hours['deadline'] / each - 1:+.0%} worker hours against {policy}"
+        for policy, each in hours.items()
+        if policy != "deadline"
+    ]
+    started = sum(run.score.workers_started for live, run in runs.items() if live.policy == "deadline")
+    why = f"It starts with all {WORKERS}, and until it has seen one worker start it gives up one every five minutes;"
+    return [f"`deadline`: {', '.join(told)}.", f"{why} in these runs it asked for {started}."]
+
+
 HEAD = (
     "# Live: what controls the pyramid",
     "",
@@ -195,7 +214,8 @@ HEAD = (
     f"{PEAK:.0f} images/s and down again, a batch and a decision every 20 s, the objective {OBJECTIVE}.",
     "*deadline-as-it-comes* is `deadline` without its batch sizes. Dynamic allocation is Spark's own, with its",
     "defaults (limits 1 and 5, shuffle tracking); what it asks for and has not got yet is not counted as paid, which",
-    "favours it. It starts with one executor, the others with all five.",
+    "favours it. It starts with one executor, the others with all five. While the second and third runs were made,",
+    "replays ran beside them at idle priority.",
     "[The report](report.html) draws every run.",
     "",
     "| control | policy | runs | time missed, mean (least … most) | worker hours |",

@@ -109,6 +109,17 @@ def test_a_live_journal_is_replayed_with_the_rules_that_it_tells(
     assert found["simulated"]["scaling_actions"] == 0
 
 
+def test_parameters_of_the_policy_that_stand_among_its_rules_are_no_fault_of_a_journal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = replace(WORLDS["linear"], policy="filtered:upper=0.8").journal(tmp_path / "live.jsonl", 1, is_live=True)
+    head, *lines = path.read_text().splitlines(keepends=True)
+    rules = {"effect_s": 120.0, "upper": 0.8}
+    path.write_text("".join([json.dumps(json.loads(head) | {"rules": rules}) + "\n", *lines]))
+    found = calibrated(capsys, tmp_path / "scenario.toml", path)["journals"][0]
+    assert abs(found["off"]["cost"]) < 0.10
+
+
 def test_the_scenario_replays_and_says_from_how_much_it_comes(
     journals: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,9 @@ from penstock.core.errors import BadInput, ExternalError
 from penstock.core.journal import Header, Journal
 from penstock.core.loop import Step
 from penstock.core.objective import Limits, Objective, Price
-from penstock.live.recorder import Recorder
+from penstock.live.control_options import Wanted
+from penstock.live.recorder import Recorder, live_header
+from penstock.policies.guards import OPTIONS
 from penstock.policies.static import Static
 from penstock.runs.replayed import replay
 from penstock.sim.scenario import Scenario
@@ -26,6 +28,15 @@ def header(job: str = "clicks") -> Header:
 def steps() -> list[Step]:
     scenario = Scenario.constant(rate=30.0, capacity_per_worker=20.0, workers_at_start=2)
     return list(replay(scenario, Static(scenario.job(), workers=2)))
+
+
+def test_parameters_of_a_policy_are_no_safety_rules() -> None:
+    job = Scenario.constant(rate=30.0, capacity_per_worker=20.0, workers_at_start=2).job()
+    wanted = Wanted("deadline:without=margin,cooldown_s=5m", Limits(1, 4))
+    told = live_header(job, wanted.policy, 0.0, {}, wanted.rules)
+    assert told.parameters == {"without": "margin", "cooldown_s": 300.0}
+    assert told.rules["cooldown_s"] == 300.0
+    assert told.rules.keys() <= OPTIONS.keys()
 
 
 def test_a_restart_goes_on_with_the_same_file_and_shows_the_policy_its_past(tmp_path: Path) -> None:

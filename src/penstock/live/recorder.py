@@ -15,7 +15,7 @@ from penstock.core.job import Job
 from penstock.core.journal import Header, Journal, JournalWriter
 from penstock.core.loop import Step
 from penstock.live.locks import open_lock, take
-from penstock.policies.guards import safety
+from penstock.policies.guards import OPTIONS, safety
 from penstock.policies.registry import Named
 
 log = logging.getLogger("penstock")
@@ -27,7 +27,7 @@ def live_header(
     job: Job, policy: str, origin_s: float, facts: Mapping[str, object], rules: Mapping[str, object]
 ) -> Header:
     """What a journal says before its steps. A later version may have other safety rules, and must replay this run with
-    its own: all are told, `rules` over those that a job has by itself."""
+    its own: all are told, those of `rules` over those that a job has by itself. Parameters are no rules."""
     return Header(
         job=job.name,
         policy=policy,
@@ -39,7 +39,7 @@ def live_header(
         parameters=dict(Named.parse(policy).parameters),
         facts=dict(facts),
         kinds=job.kinds,
-        rules={**safety(job), **rules},
+        rules={**safety(job), **{key: value for key, value in rules.items() if key in OPTIONS}},
     )
 
 

@@ -160,7 +160,8 @@ def _built(named: Named, job: Job, evidence: Evidence) -> Policy:
     """With the safety rules that stood around it; journals of earlier versions tell them among the facts."""
     header = evidence.header
     given = typed(dict(header.rules) or header.facts.get("rules", {}), dict[str, Any], "rules")
-    rules = renamed(given, OPTIONS)
+    # Live journals once told the policy's own parameters there, too.
+    rules = {key: value for key, value in renamed(given, OPTIONS).items() if named.parameters.get(key) != value}
     if not rules.keys() <= OPTIONS.keys():
         raise BadInput(f"its header has rules that are not known here: {some_of(rules)}")
     typed(rules, Guards, "rules")
