@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -171,25 +172,27 @@ def test_a_cost_is_measured_until_lines_get_no_cheaper() -> None:
     assert windows == [1.0, 0.5, 0.3, 0.2, 0.1, 0.1, 0.1]  # two beside a third that is no dearer
 
 
-def test_a_cost_is_that_of_the_last_two_windows_together(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cost_is_that_of_the_last_two_windows_together(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Each window alone tells no line, as its rate hardly varies: the last two tell 2 ms a line, and 0.05 cores without.
-    fleet, reader, counts, sent, lines = Fleet(), Reader(), iter([20, 20, 60]), list[float](), [0]
+    fleet, reader, counts, sent, now_s = Fleet(), Reader(), iter([200, 200, 600]), list[float](), [0.0]
+    lines = [0]
+    monkeypatch.setattr("penstock.live.share_demand.time", SimpleNamespace(time=lambda: now_s[0]))
 
-    def sleep(_: float) -> None:
-        before_s = time.time()
+    def sleep(seconds: float) -> None:
         if not len(reader.next[PARSED].time_s):  # a new window
             sent.clear()
             lines[0] = next(counts)
-        time.sleep(0.1)
-        span_s = time.time() - before_s
+        sent.extend(np.linspace(now_s[0], now_s[0] + 0.99 * seconds, lines[0]))
+        now_s[0] += seconds
         for name in fleet.used:
-            fleet.used[name] += 0.05 * span_s + 0.002 * lines[0]
-        sent.extend(np.linspace(before_s, before_s + span_s * 0.99, lines[0]))
+            fleet.used[name] += 0.05 * seconds + 0.002 * lines[0]
         reader.next = {**SILENT, PARSED: records(sent, 0.0), MATCHED: records(sent, 0.0)}
 
-    found = settled_demand(fleet, reader, 0.65, sleep)["parser"]
-    assert found.mean_s == pytest.approx(0.002, rel=0.02)
-    assert found.idle == pytest.approx(0.05, rel=0.3)
+    found = settled_demand(fleet, reader, 30.0, sleep)["parser"]
+    assert found.mean_s == pytest.approx(0.002)
+    assert found.idle == pytest.approx(0.05)
     assert not caplog.text  # it has settled: no more windows were needed, and nothing is said
 
 

@@ -35,7 +35,7 @@ from penstock.policies.registry import Named
 
 log = logging.getLogger("penstock")
 LOOK_S = 0.5
-HANG_S = 30.0  # an analysis takes one to three seconds
+HANG_S = 30.0  # an analysis takes 0.7 s of a free core (`scripts/bench mead`)
 # For `mead`: a share is the quota of a cgroup, and a whole one is so many cores.
 QUOTAS = "service=quota,cores=" + "+".join(f"{name}:{each.cores:g}" for name, each in OPERATORS.items())
 

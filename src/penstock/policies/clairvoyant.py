@@ -132,7 +132,7 @@ def planned(job: Job, task: Task, told: OnProgress = silent) -> Ints:
         return schedule(careful, told)
     if job.trigger_s is not None:
         return batch_schedule(job, task, careful, told)
-    if task.within % 1 == 0 or len(job.kinds) > 1:
+    if task.within % 1 == 0:
         return schedule(careful, told)
     return mended_schedule(job, task, careful, told)
 
